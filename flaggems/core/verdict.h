@@ -1,0 +1,62 @@
+#ifndef FLAGGEMS_CORE_VERDICT_H_
+#define FLAGGEMS_CORE_VERDICT_H_
+
+// How a call of a checked operator ended. Every call ends in exactly one.
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace flaggems {
+
+enum class Outcome : uint8_t { kPass, kFail, kSkip, kError, kUntrusted };
+
+// An outcome and its reason. The table in verdict.cc has the printed names.
+enum class Verdict : uint8_t {
+  kPass,
+
+  // FAIL: the kernel is wrong.
+  kFailValue,    // a finite element differs by more than the tolerance
+  kFailSpecial,  // NaN against a number, Inf against another class or sign
+  kFailShape,    // sizes differ
+  kFailDtype,    // element type differs
+  kFailCount,    // number of outputs differs
+  kFailThrow,    // the kernel refuses a call that the reference computes
+
+  // SKIP: not checked, by decision.
+  kSkipPolicy,       // a row of the skip list
+  kSkipThrottle,     // enough calls of this operator were checked
+  kSkipSize,         // a tensor has more elements than the limit
+  kSkipReported,     // this operator has a reported failure already
+  kSkipReentrant,    // a call made by the checker's own reference
+  kSkipDisabled,     // the check is off
+  kSkipUnsupported,  // arguments that cannot be recomputed (sparse, meta, ...)
+  kSkipCapture,      // a CUDA graph is being captured
+
+  // ERROR: the check itself failed; never a pass.
+  kErrorReference,    // the reference failed
+  kErrorOutOfMemory,  // no memory for the check
+  kErrorComparison,   // outputs that cannot be compared
+
+  // UNTRUSTED: nothing is proved.
+  kUntrustedEmpty,   // no output element to compare
+  kUntrustedAllNan,  // the reference is NaN everywhere
+};
+
+inline constexpr int kNumVerdicts =
+    static_cast<int>(Verdict::kUntrustedAllNan) + 1;
+
+Outcome OutcomeOf(Verdict verdict);
+
+// "PASS", "FAIL", "SKIP", "ERROR", "UNTRUSTED".
+absl::string_view OutcomeName(Outcome outcome);
+
+// The reason alone: "value", "throttle", ...; empty for kPass.
+absl::string_view ReasonName(Verdict verdict);
+
+// One sentence for people: what the verdict means.
+absl::string_view Explanation(Verdict verdict);
+
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_CORE_VERDICT_H_

@@ -1,0 +1,92 @@
+#ifndef FLAGGEMS_POLICY_OP_LEDGER_H_
+#define FLAGGEMS_POLICY_OP_LEDGER_H_
+
+// What happened to the calls of one operator: counts by verdict, checks
+// admitted and finished, whether a failure was reported.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "flaggems/core/op_key.h"
+#include "flaggems/core/verdict.h"
+
+namespace flaggems {
+
+// All members are thread-safe and lock-free.
+class OpLedger {
+ public:
+  explicit OpLedger(OpKey key) : key_(std::move(key)) {}
+
+  const OpKey& key() const { return key_; }
+
+  // Counts a call that ended in `verdict`.
+  void Count(Verdict verdict) {
+    counts_[static_cast<int>(verdict)].fetch_add(1, std::memory_order_relaxed);
+  }
+  int64_t count(Verdict verdict) const {
+    return counts_[static_cast<int>(verdict)].load(std::memory_order_relaxed);
+  }
+  // The counter itself, for a gate that counts and forwards. Lives as long as
+  // the ledger.
+  std::atomic<int64_t>* counter(Verdict verdict) {
+    return &counts_[static_cast<int>(verdict)];
+  }
+  int64_t calls() const;  // the sum over all verdicts
+
+  // The number of the next call that is looked at, from 1.
+  int64_t NextCall() {
+    return 1 + call_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  // Takes one of `max_checks` check slots; false if all are taken. Over all
+  // threads at most max_checks slots are ever held or used.
+  bool TryAdmit(int64_t max_checks);
+  // The admitted check ended in a verdict: its slot is used up.
+  void FinishCheck();
+  // The admitted check turned out to be none (its output is too large, or
+  // proves nothing): its slot is free again.
+  void ReturnSlot();
+  // Every slot is used up: no later call can be admitted.
+  bool exhausted(int64_t max_checks) const;
+
+  // True for exactly one caller: the one that reports this operator.
+  bool MarkReported();
+  bool reported() const { return reported_.load(std::memory_order_acquire); }
+
+  // Everything as new. Calls that are under way may still count afterwards.
+  void Reset();
+
+ private:
+  const OpKey key_;
+  std::array<std::atomic<int64_t>, kNumVerdicts> counts_{};
+  std::atomic<int64_t> call_{0};
+  std::atomic<int64_t> admitted_{0};
+  std::atomic<int64_t> finished_{0};
+  std::atomic<bool> reported_{false};
+};
+
+// The ledgers of all operators. Thread-safe; a ledger is never freed before
+// its LedgerBook.
+class LedgerBook {
+ public:
+  // The ledger of `key`, made on first use.
+  OpLedger* Get(const OpKey& key);
+  // All ledgers, sorted by key.
+  std::vector<const OpLedger*> All() const;
+  void Reset();
+
+ private:
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<OpKey, std::unique_ptr<OpLedger>> ledgers_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_POLICY_OP_LEDGER_H_

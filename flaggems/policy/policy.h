@@ -1,0 +1,68 @@
+#ifndef FLAGGEMS_POLICY_POLICY_H_
+#define FLAGGEMS_POLICY_POLICY_H_
+
+// Which calls are checked, by which tolerance, and what is reported.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flaggems/comparator/compare.h"
+#include "flaggems/core/verdict.h"
+#include "flaggems/policy/op_ledger.h"
+#include "flaggems/policy/op_traits.h"
+
+namespace flaggems {
+
+// The fields of PrecisionOptions that policies need; the same meanings.
+struct PolicyOptions {
+  Tolerance tolerance;
+  int64_t max_checks = 10;
+  int64_t max_numel = 1'000'000;
+  bool log_once = true;
+  std::vector<std::string> skip;
+  std::vector<std::string> no_skip;
+};
+
+// Immutable and thread-safe; what changes is in the ledger.
+class Policy {
+ public:
+  explicit Policy(PolicyOptions options);
+
+  // Why no call of this operator is ever checked; nullopt: calls are checked.
+  std::optional<std::string> SkipReason(const OpTraits& op) const;
+
+  // Decides on one call before it runs: nullopt admits it, and the caller must
+  // then call exactly one of OnVerdict() and OnAbandoned(). A verdict is the
+  // reason for the skip; it is not counted yet. Order: capture, reported,
+  // throttle, size, unsupported; a skip takes no slot.
+  std::optional<Verdict> Admit(OpLedger& ledger, const CallTraits& call) const;
+
+  // The outputs are known too: kSkipSize if one has too many elements.
+  std::optional<Verdict> AdmitOutputs(int64_t max_output_numel) const;
+
+  // The tolerance of an admitted call.
+  Tolerance ToleranceFor(const OpTraits& op, const CallTraits& call) const;
+
+  // Counts the verdict of an admitted call and ends its check. UNTRUSTED gives
+  // the slot back: the call proved nothing. Returns whether to log it: FAIL,
+  // and with log_once the first of this operator only. (A failure found by a
+  // second thread in the meantime counts as FAIL, but is not logged.)
+  bool OnVerdict(OpLedger& ledger, Verdict verdict) const;
+
+  // An admitted call was not judged after all (its verdict is a SKIP): counts
+  // it and gives the slot back.
+  void OnAbandoned(OpLedger& ledger, Verdict verdict) const;
+
+  // The verdict in which every later call of the operator ends whatever its
+  // arguments: kSkipReported, kSkipThrottle, or nullopt.
+  std::optional<Verdict> Settled(const OpLedger& ledger) const;
+
+ private:
+  const PolicyOptions options_;
+};
+
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_POLICY_POLICY_H_

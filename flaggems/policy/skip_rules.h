@@ -1,0 +1,46 @@
+#ifndef FLAGGEMS_POLICY_SKIP_RULES_H_
+#define FLAGGEMS_POLICY_SKIP_RULES_H_
+
+// Which operators are never checked, and why. Rules on the schema come before
+// rules on names; the first that matches decides.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "flaggems/policy/op_traits.h"
+
+namespace flaggems {
+
+struct SkipRule {
+  enum class On {
+    kOutVariant,              // OpTraits::is_out_variant
+    kReturnsView,             // OpTraits::returns_view
+    kNondeterministicSeeded,  // OpTraits::nondeterministic_seeded
+    kName,                    // key.name == pattern (all overloads), or
+                              // key.Unqualified() == pattern
+  };
+  On on;
+  absl::string_view pattern;  // kName only
+  absl::string_view why;
+};
+
+// The table of profile `original`.
+absl::Span<const SkipRule> OriginalSkipRules();
+
+// True if `pattern` ("mm", "add.Tensor", "aten::mm", "aten::add.out") names
+// this operator: all its overloads when the pattern has none.
+bool PatternMatches(absl::string_view pattern, const OpKey& key);
+
+// Why the operator is skipped, or nullopt if it is checked. `no_skip` patterns
+// win over `skip` patterns, which win over the rules.
+std::optional<std::string> SkipReason(const OpTraits& op,
+                                      absl::Span<const SkipRule> rules,
+                                      absl::Span<const std::string> skip,
+                                      absl::Span<const std::string> no_skip);
+
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_POLICY_SKIP_RULES_H_

@@ -1,0 +1,110 @@
+"""libtorch_configure: the targets of an installed libtorch.
+
+Searched in this order; the first folder that has include/c10 wins:
+  1. $LIBTORCH            a libtorch folder (<site-packages>/torch of a wheel)
+  2. $FLAGGEMS_PYTHON     the torch package of that interpreter
+  3. python3 on PATH      the torch package of that interpreter
+Nothing found: the repository still loads, and a target that needs libtorch
+fails to build with one sentence on what to set.
+
+Targets:
+  headers     all public headers; no library
+  torch_cpu   libc10 and libtorch_cpu
+  torch_cuda  those and libc10_cuda, libtorch_cuda (only with a CUDA build of
+              libtorch; check has_cuda in defs.bzl)
+"""
+
+_FOUND = """
+package(default_visibility = ["//visibility:public"])
+
+# One directory label: a glob over 9,400 headers costs a symlink each per
+# sandboxed compile.
+cc_library(
+    name = "headers",
+    hdrs = ["include"],
+    includes = [
+        "include",
+        "include/torch/csrc/api/include",
+    ],
+)
+
+# The libraries stay where they are (-rpath): they find their CUDA and OpenMP
+# neighbours relative to themselves.
+cc_library(
+    name = "torch_cpu",
+    linkopts = [
+        "-L{lib}",
+        "-Wl,-rpath,{lib}",
+        "-Wl,--no-as-needed",
+        "-ltorch_cpu",
+        "-Wl,--as-needed",
+        "-lc10",
+        # What those libraries need beyond c10 lies outside this folder.
+        "-Wl,--unresolved-symbols=ignore-in-shared-libs",
+    ],
+    deps = [":headers"],
+)
+"""
+
+# libtorch_cuda registers its kernels when it is loaded; no symbol of it is
+# named, so --as-needed would drop it.
+_FOUND_CUDA = """
+cc_library(
+    name = "torch_cuda",
+    linkopts = [
+        "-Wl,--no-as-needed",
+        "-ltorch_cuda",
+        "-Wl,--as-needed",
+        "-lc10_cuda",
+    ],
+    deps = [":torch_cpu"],
+)
+"""
+
+_MISSING = """
+package(default_visibility = ["//visibility:public"])
+
+genrule(
+    name = "missing",
+    outs = ["include/ATen/libtorch_not_found.h"],
+    cmd = "echo 'ERROR: libtorch was not found: set LIBTORCH to a folder that has include/c10 and lib/libtorch_cpu.so (for a pip install: <site-packages>/torch), or build through tools/bazel, which installs it' >&2; exit 1",
+)
+
+cc_library(name = "headers", hdrs = [":missing"])
+
+cc_library(name = "torch_cpu", deps = [":headers"])
+"""
+
+def _torch_of(ctx, python):
+    result = ctx.execute([python, "-c", "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')"])
+    return result.stdout.strip() if result.return_code == 0 else ""
+
+def _find(ctx):
+    env = ctx.os.environ
+    candidates = [env.get("LIBTORCH", "")]
+    for python in [env.get("FLAGGEMS_PYTHON"), ctx.which("python3")]:
+        if python:
+            candidates.append(_torch_of(ctx, python))
+    for root in candidates:
+        if root and ctx.path(root + "/include/c10").exists:
+            return root
+    return None
+
+def _impl(ctx):
+    root = _find(ctx)
+    has_cuda = bool(root) and ctx.path(root + "/lib/libtorch_cuda.so").exists
+    if root:
+        ctx.symlink(root + "/include", "include")
+        text = _FOUND.format(lib = root + "/lib") + (_FOUND_CUDA if has_cuda else "")
+    else:
+        text = _MISSING
+    if not has_cuda:
+        text += "\ncc_library(name = \"torch_cuda\", deps = [\":torch_cpu\"])\n"
+    ctx.file("BUILD.bazel", text)
+    ctx.file("defs.bzl", "LIBTORCH = %r\nHAS_CUDA = %r\n" % (root or "", has_cuda))
+
+libtorch_configure = repository_rule(
+    implementation = _impl,
+    environ = ["LIBTORCH", "FLAGGEMS_PYTHON", "PATH"],
+    local = True,
+)
