@@ -1,74 +1,82 @@
 """pkg_config_repository: Bazel targets for a system library that has .pc files."""
 
-def _split_label(label):
-    package, _, name = label.lstrip("/").partition(":")
-    return package, name
+# The compiler looks here without being told.
+_DEFAULT_INCLUDES = ["/usr/include", "/usr/local/include"]
 
-def _pkg_config_flags(ctx, modules):
-    """Returns (defines, include dirs, link flags, error) of pkg-config modules."""
+def _split_label(label):
+    """//a/b:c -> ("a/b", "c"); //a/b -> ("a/b", "b"), as Bazel reads it."""
+    package, _, name = label.lstrip("/").partition(":")
+    return package, name or package.split("/")[-1]
+
+def _pkg_config(ctx, modules):
+    """Returns struct(defines, includes, links, error) of pkg-config modules."""
     tool = ctx.which("pkg-config")
     if tool == None:
-        return None, None, None, "pkg-config is not installed"
+        return struct(error = "pkg-config, which is not installed")
     result = ctx.execute([tool, "--cflags", "--libs"] + modules)
     if result.return_code != 0:
-        return None, None, None, result.stderr.strip()
+        return struct(error = "the pkg-config modules %s, which are not all installed" % ", ".join(modules))
     defines, includes, links = [], [], []
-    for flag in result.stdout.strip().split(" "):
+    for flag in [f for f in result.stdout.strip().split(" ") if f]:
         if flag.startswith("-D"):
             defines.append(flag[2:])
         elif flag.startswith("-I"):
-            includes.append(flag[2:])
-        elif flag.startswith("-l") or flag.startswith("-L") or flag.startswith("-Wl,"):
+            if flag[2:] not in _DEFAULT_INCLUDES:
+                includes.append(flag[2:])
+        elif flag.startswith("-l") or flag.startswith("-L") or flag.startswith("-Wl,") or flag == "-pthread":
             links.append(flag)
-    return defines, includes, links, None
+    return struct(defines = defines, includes = includes, links = links, error = None)
 
-def _failing_target(name, message):
-    return """
+# A library that is missing still loads. Building anything that includes it
+# stops with one sentence.
+_MISSING = """
 genrule(
     name = "{name}_missing",
     outs = ["{name}_missing.h"],
-    cmd = "echo '{message}' >&2; exit 1",
+    cmd = "echo 'ERROR: {message}' >&2; exit 1",
 )
 
-cc_library(name = "{name}", hdrs = [":{name}_missing"])
-""".format(name = name, message = message.replace("'", "").replace("\n", " "))
+cc_library(
+    name = "{name}",
+    hdrs = [":{name}_missing"],
+)
+"""
+
+_FOUND = """
+cc_library(
+    name = "{name}",
+    hdrs = {hdrs},
+    defines = {defines},
+    includes = {hdrs},
+    linkopts = {links},
+)
+"""
 
 def _impl(ctx):
     packages = {"": []}
     for label, modules in ctx.attr.targets.items():
         package, name = _split_label(label)
-        defines, includes, links, error = _pkg_config_flags(ctx, modules.split(" "))
-        if error:
-            text = _failing_target(name, "ERROR: @{}//{}:{} needs {}; install {}, or define the repository {} before flaggems_deps()".format(
-                ctx.name,
-                package,
-                name,
-                error,
-                ctx.attr.debian_package,
-                ctx.name,
+        found = _pkg_config(ctx, modules.split(" "))
+        if found.error:
+            text = _MISSING.format(name = name, message = "@{repository}{label} needs {error}: run tools/setup, or install {debian}, or define the repository {repository} before flaggems_deps()".format(
+                repository = ctx.name,
+                label = label,
+                error = found.error,
+                debian = ctx.attr.debian_package,
             ))
         else:
-            text = """
-cc_library(
-    name = "{name}",
-    copts = [],
-    defines = {defines},
-    linkopts = {links},
-)
-""".format(
+            # One directory label for each prefix that needs a flag of its own.
+            links_to_headers = []
+            for include in found.includes:
+                link = "include_%s_%d" % (name, len(links_to_headers))
+                ctx.symlink(include, (package + "/" if package else "") + link)
+                links_to_headers.append(link)
+            text = _FOUND.format(
                 name = name,
-                # /usr/include is searched anyway; another prefix needs its own
-                # flag, which reaches the dependents as a define cannot.
-                defines = repr(defines),
-                links = repr(links),
+                hdrs = repr(links_to_headers),
+                defines = repr(found.defines),
+                links = repr(found.links),
             )
-            for include in includes:
-                if include != "/usr/include":
-                    text = text.replace("copts = [],", "includes = [\"%s\"],\n    hdrs = [\"%s\"]," % (
-                        "include_" + name,
-                        "include_" + name,
-                    ))
-                    ctx.symlink(include, (package + "/" if package else "") + "include_" + name)
         packages.setdefault(package, []).append(text)
     for package, texts in packages.items():
         ctx.file(
@@ -88,6 +96,6 @@ pkg_config_repository = repository_rule(
         ),
         "debian_package": attr.string(doc = "what to install; for the message"),
     },
-    environ = ["PKG_CONFIG_PATH"],
+    environ = ["PATH", "PKG_CONFIG_PATH"],
     local = True,
 )
