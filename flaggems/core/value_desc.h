@@ -33,9 +33,12 @@ struct ValueDesc {
 // A Python tuple: "()", "(5,)", "(2, 3)".
 std::string FormatShape(absl::Span<const int64_t> sizes);
 
-// "(2, 3):torch.float16"; a list is "[a, b]" and may nest, and leaves out what
-// is None or an empty list (the original drops falsy entries); None alone is
-// "None".
+// "(2, 3):torch.float16".
+std::string FormatTensor(const TensorDesc& tensor);
+
+// A tensor as FormatTensor; a list is "[a, b]" and may nest, and leaves out
+// what is None or an empty list (the original drops falsy entries); None alone
+// is "None".
 std::string FormatValue(const ValueDesc& value);
 
 }  // namespace flaggems
