@@ -24,7 +24,7 @@ std::optional<std::string> GetEnv(const std::string& name);
 // All parsers ignore spaces around the value and give kInvalidArgument for
 // text of another form, empty text included (but for lists).
 
-// A decimal number: "1e-4", "0.5", "inf", "nan". Text beyond the range of
+// A number: "1e-4", "0.5", "0x1p-10", "inf", "nan". Text beyond the range of
 // double is refused; the caller decides on Inf and NaN.
 absl::StatusOr<double> ParseDouble(absl::string_view text);
 
