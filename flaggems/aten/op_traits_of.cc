@@ -1,0 +1,128 @@
+#include "flaggems/aten/op_traits_of.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/enum_tag.h>
+#include <ATen/core/function_schema.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "flaggems/aten/dtype_of.h"
+#include "flaggems/aten/visit_tensors.h"
+
+namespace flaggems {
+namespace {
+
+ValueDesc Describe(const c10::IValue& value) {
+  if (value.isTensor()) {
+    const at::Tensor& tensor = value.toTensor();
+    if (!tensor.defined()) return ValueDesc();
+    return ValueDesc::Tensor(DTypeOf(tensor.scalar_type()),
+                             tensor.sizes().vec());
+  }
+  std::vector<ValueDesc> items;
+  if (value.isList()) {
+    for (const c10::IValue& item : value.toListRef()) {
+      items.push_back(Describe(item));
+    }
+  } else if (value.isTuple()) {
+    for (const c10::IValue& item : value.toTupleRef().elements()) {
+      items.push_back(Describe(item));
+    }
+  }
+  const bool has_tensor =
+      std::any_of(items.begin(), items.end(), [](const ValueDesc& item) {
+        return item.kind != ValueDesc::Kind::kNone;
+      });
+  return has_tensor ? ValueDesc::List(std::move(items)) : ValueDesc();
+}
+
+}  // namespace
+
+OpKey OpKeyOf(const c10::OperatorHandle& op) {
+  const c10::OperatorName& name = op.operator_name();
+  const size_t colons = name.name.find("::");
+  OpKey key;
+  key.ns = colons == std::string::npos ? "" : name.name.substr(0, colons);
+  key.name =
+      colons == std::string::npos ? name.name : name.name.substr(colons + 2);
+  key.overload = name.overload_name;
+  return key;
+}
+
+std::optional<c10::OperatorHandle> FindOperator(const OpKey& key) {
+  return c10::Dispatcher::singleton().findSchema(
+      {key.ns + "::" + key.name, key.overload});
+}
+
+OpTraits OpTraitsOf(const c10::OperatorHandle& op) {
+  OpTraits traits;
+  traits.key = OpKeyOf(op);
+  traits.nondeterministic_seeded = op.hasTag(at::Tag::nondeterministic_seeded);
+  if (!op.hasSchema()) return traits;
+  const c10::FunctionSchema& schema = op.schema();
+  for (const c10::Argument& argument : schema.arguments()) {
+    if (argument.is_out()) traits.is_out_variant = true;
+    if (argument.alias_info() && argument.alias_info()->isWrite()) {
+      traits.is_mutable = true;
+    }
+  }
+  for (const c10::Argument& result : schema.returns()) {
+    if (result.alias_info() && !result.alias_info()->isWrite()) {
+      traits.returns_view = true;
+    }
+  }
+  return traits;
+}
+
+CallTraits CallTraitsOf(absl::Span<const c10::IValue> arguments) {
+  CallTraits traits;
+  VisitTensors(arguments, [&](const at::Tensor& tensor) {
+    if (!IsPlainTensor(tensor)) {
+      traits.supported = false;
+      return;
+    }
+    traits.max_numel = std::max(traits.max_numel, tensor.numel());
+    if (IsHalfPrecision(DTypeOf(tensor.scalar_type()))) {
+      traits.half_precision_input = true;
+    }
+  });
+  return traits;
+}
+
+int64_t MaxNumel(absl::Span<const c10::IValue> values) {
+  int64_t max_numel = 0;
+  VisitTensors(values, [&](const at::Tensor& tensor) {
+    if (IsPlainTensor(tensor)) {
+      max_numel = std::max(max_numel, tensor.numel());
+    }
+  });
+  return max_numel;
+}
+
+std::vector<ValueDesc> DescribeInputs(absl::Span<const c10::IValue> arguments) {
+  std::vector<ValueDesc> inputs;
+  for (const c10::IValue& argument : arguments) {
+    ValueDesc value = Describe(argument);
+    if (value.kind != ValueDesc::Kind::kNone)
+      inputs.push_back(std::move(value));
+  }
+  return inputs;
+}
+
+ValueDesc DescribeOutputs(absl::Span<const c10::IValue> outputs) {
+  if (outputs.size() == 1) return Describe(outputs[0]);
+  std::vector<ValueDesc> items;
+  for (const c10::IValue& output : outputs) items.push_back(Describe(output));
+  return ValueDesc::List(std::move(items));
+}
+
+std::string DeviceOf(absl::Span<const c10::IValue> arguments) {
+  std::string device;
+  VisitTensors(arguments, [&](const at::Tensor& tensor) {
+    if (device.empty()) device = tensor.device().str();
+  });
+  return device.empty() ? "cpu" : device;
+}
+
+}  // namespace flaggems

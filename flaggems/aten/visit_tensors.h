@@ -1,0 +1,39 @@
+#ifndef FLAGGEMS_ATEN_VISIT_TENSORS_H_
+#define FLAGGEMS_ATEN_VISIT_TENSORS_H_
+
+// The one walk over the tensors in arguments and results.
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include "absl/types/span.h"
+
+namespace flaggems {
+
+// Calls visit(const at::Tensor&) for every defined tensor of `value`: itself,
+// or the elements of a list or tuple, nested ones too.
+template <typename Visitor>
+void VisitTensors(const c10::IValue& value, Visitor&& visit) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) visit(value.toTensor());
+  } else if (value.isList()) {
+    for (const c10::IValue& item : value.toListRef()) VisitTensors(item, visit);
+  } else if (value.isTuple()) {
+    for (const c10::IValue& item : value.toTupleRef().elements()) {
+      VisitTensors(item, visit);
+    }
+  }
+}
+
+template <typename Visitor>
+void VisitTensors(absl::Span<const c10::IValue> values, Visitor&& visit) {
+  for (const c10::IValue& value : values) VisitTensors(value, visit);
+}
+
+// A tensor that can be copied and recomputed as plain memory: strided, with a
+// storage, not quantised, no functorch wrapper or meta tensor.
+bool IsPlainTensor(const at::Tensor& tensor);
+
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_ATEN_VISIT_TENSORS_H_

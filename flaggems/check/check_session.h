@@ -1,0 +1,73 @@
+#ifndef FLAGGEMS_CHECK_CHECK_SESSION_H_
+#define FLAGGEMS_CHECK_CHECK_SESSION_H_
+
+// What EnablePrecisionCheck() sets up: one configuration and one open log.
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "flaggems/core/clock.h"
+#include "flaggems/core/op_key.h"
+#include "flaggems/policy/policy.h"
+#include "flaggems/sink/record_sink.h"
+
+namespace flaggems {
+
+struct CheckSessionOptions {
+  PolicyOptions policy;
+  std::string profile = "original";
+  std::optional<int> rank;
+};
+
+// Thread-safe. Shared by the calls that are being checked, so it ends after
+// the last of them.
+class CheckSession {
+ public:
+  CheckSession(CheckSessionOptions options, std::unique_ptr<RecordSink> sink,
+               const Clock* clock)
+      : policy_(std::move(options.policy)),
+        profile_(std::move(options.profile)),
+        rank_(options.rank),
+        sink_(std::move(sink)),
+        clock_(clock) {}
+
+  const Policy& policy() const { return policy_; }
+  const std::string& profile() const { return profile_; }
+  std::optional<int> rank() const { return rank_; }
+  absl::Time Now() const { return clock_->Now(); }
+
+  // Writes a record; a failure to write is counted, not returned.
+  void Log(const CheckRecord& record);
+  absl::Status Flush() { return sink_->Flush(); }
+
+  // Keeps the first error text of each operator, for the summary.
+  void NoteError(const OpKey& op, const std::string& message);
+
+  int64_t write_errors() const {
+    return write_errors_.load(std::memory_order_relaxed);
+  }
+  std::string first_write_error() const;
+  std::map<std::string, std::string> first_errors() const;
+
+ private:
+  const Policy policy_;
+  const std::string profile_;
+  const std::optional<int> rank_;
+  const std::unique_ptr<RecordSink> sink_;
+  const Clock* const clock_;
+  std::atomic<int64_t> write_errors_{0};
+  mutable absl::Mutex mutex_;
+  std::string first_write_error_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> first_errors_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_CHECK_CHECK_SESSION_H_

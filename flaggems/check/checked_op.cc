@@ -1,0 +1,61 @@
+#include "flaggems/check/checked_op.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace flaggems {
+
+void CheckRuntime::SetGate(const CheckedOp& op) {
+  if (session_ == nullptr) {
+    op.gate->Forward(op.ledger->counter(Verdict::kSkipDisabled));
+  } else if (session_->policy().SkipReason(op.traits)) {
+    op.gate->Forward(op.ledger->counter(Verdict::kSkipPolicy));
+  } else {
+    op.gate->Check();
+  }
+}
+
+void CheckRuntime::Start(std::shared_ptr<CheckSession> session) {
+  absl::MutexLock lock(&mutex_);
+  session_ = std::move(session);
+  ledgers_.Reset();
+  for (const auto& op : ops_) SetGate(*op);
+}
+
+std::shared_ptr<CheckSession> CheckRuntime::Stop() {
+  absl::MutexLock lock(&mutex_);
+  std::shared_ptr<CheckSession> stopped = std::move(session_);
+  session_ = nullptr;
+  for (const auto& op : ops_) SetGate(*op);
+  return stopped;
+}
+
+std::shared_ptr<CheckSession> CheckRuntime::session() const {
+  absl::MutexLock lock(&mutex_);
+  return session_;
+}
+
+void CheckRuntime::Add(std::shared_ptr<const CheckedOp> op) {
+  absl::MutexLock lock(&mutex_);
+  SetGate(*op);
+  ops_.push_back(std::move(op));
+}
+
+void CheckRuntime::Remove(const CheckedOp* op) {
+  absl::MutexLock lock(&mutex_);
+  ops_.erase(
+      std::remove_if(ops_.begin(), ops_.end(),
+                     [&](const auto& other) { return other.get() == op; }),
+      ops_.end());
+}
+
+void CheckRuntime::CloseIfSettled(const CheckSession* session,
+                                  const CheckedOp& op) {
+  absl::MutexLock lock(&mutex_);
+  if (session_.get() != session || session == nullptr) return;
+  const std::optional<Verdict> settled = session->policy().Settled(*op.ledger);
+  if (settled) op.gate->Forward(op.ledger->counter(*settled));
+}
+
+}  // namespace flaggems

@@ -1,0 +1,73 @@
+#ifndef FLAGGEMS_CHECK_CHECKED_OP_H_
+#define FLAGGEMS_CHECK_CHECKED_OP_H_
+
+// One operator whose calls are checked, and the runtime that they share.
+
+#include <ATen/core/boxing/KernelFunction.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "flaggems/check/check_session.h"
+#include "flaggems/policy/op_ledger.h"
+#include "flaggems/policy/op_traits.h"
+#include "flaggems/reference/reference.h"
+#include "flaggems/registry/gate.h"
+
+namespace flaggems {
+
+// Immutable once it was added to a CheckRuntime; shared by the installed
+// kernel and the registration that made it.
+struct CheckedOp {
+  OpTraits traits;
+  OpLedger* ledger = nullptr;  // of the runtime, outlives the operator
+  // Every call goes through it.
+  std::shared_ptr<Gate> gate;
+  // The kernel under test.
+  c10::KernelFunction kernel;
+  // What the kernel replaced; for calls of the checker itself. May be null.
+  std::shared_ptr<const c10::SafeKernelFunction> native;
+  // Computes calls again; null if nothing can, with the reason.
+  std::shared_ptr<const Reference> reference;
+  std::string no_reference_reason;
+};
+
+// The checked operators and the session that is open, if one is. Thread-safe.
+// No lock is held while a kernel or a reference runs.
+class CheckRuntime {
+ public:
+  // Opens `session`: counters start anew, gates open or forward by policy. A
+  // session that is open already is replaced.
+  void Start(std::shared_ptr<CheckSession> session);
+  // Wrapped kernels forward from now on; counts stay. Returns the session that
+  // was open, or null.
+  std::shared_ptr<CheckSession> Stop();
+  // The open session, or null.
+  std::shared_ptr<CheckSession> session() const;
+
+  // Makes `op` part of the runtime; its gate is set by the open session.
+  void Add(std::shared_ptr<const CheckedOp> op);
+  void Remove(const CheckedOp* op);
+
+  // Lets the gate of `op` forward if every later call would end in the same
+  // verdict, unless `session` is not the open one any more.
+  void CloseIfSettled(const CheckSession* session, const CheckedOp& op);
+
+  LedgerBook& ledgers() { return ledgers_; }
+  const LedgerBook& ledgers() const { return ledgers_; }
+
+ private:
+  void SetGate(const CheckedOp& op) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  LedgerBook ledgers_;
+  mutable absl::Mutex mutex_;
+  std::shared_ptr<CheckSession> session_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<const CheckedOp>> ops_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_CHECK_CHECKED_OP_H_

@@ -1,0 +1,216 @@
+#include "flaggems/precision.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "flaggems/aten/op_traits_of.h"
+#include "flaggems/check/check_session.h"
+#include "flaggems/check/checked_op.h"
+#include "flaggems/core/clock.h"
+#include "flaggems/core/status_macros.h"
+#include "flaggems/log_setup.h"
+#include "flaggems/policy/policy.h"
+#include "flaggems/reference/native_cpu_reference.h"
+#include "flaggems/registrar/checking_registrar.h"
+#include "flaggems/registrar/plain_registrar.h"
+#include "flaggems/registry/kernel_registry.h"
+#include "flaggems/registry/register_kernel.h"
+
+namespace flaggems {
+namespace {
+
+// The process-wide state: torch's dispatcher is process-wide too. Leaked on
+// purpose, because kernels run during static destruction.
+class Precision {
+ public:
+  static Precision& Instance() {
+    static Precision& instance = *new Precision();
+    return instance;
+  }
+
+  CheckRuntime& runtime() { return runtime_; }
+
+  void Start(std::shared_ptr<CheckSession> session, bool summary_at_exit)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    last_session_ = session;
+    summary_at_exit_ = summary_at_exit;
+    if (summary_at_exit && !at_exit_installed_) {
+      at_exit_installed_ = std::atexit(&PrintSummaryAtExit) == 0;
+    }
+    runtime_.Start(std::move(session));
+  }
+
+  std::shared_ptr<CheckSession> last_session() const {
+    absl::MutexLock lock(&mutex_);
+    return last_session_;
+  }
+
+ private:
+  static void PrintSummaryAtExit() {
+    Precision& precision = Instance();
+    {
+      absl::MutexLock lock(&precision.mutex_);
+      if (!precision.summary_at_exit_) return;
+    }
+    DisablePrecisionCheck();
+    const std::string table = PrecisionSummaryTable();
+    std::fwrite(table.data(), 1, table.size(), stderr);
+  }
+
+  CheckRuntime runtime_;
+  mutable absl::Mutex mutex_;
+  // The session of the counts: the open one, or the last that was.
+  std::shared_ptr<CheckSession> last_session_ ABSL_GUARDED_BY(mutex_);
+  bool summary_at_exit_ ABSL_GUARDED_BY(mutex_) = false;
+  bool at_exit_installed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+PolicyOptions PolicyOptionsOf(const PrecisionOptions& options) {
+  PolicyOptions policy;
+  policy.tolerance = {options.rtol, options.atol};
+  policy.max_checks = options.max_checks;
+  policy.max_numel = options.max_numel;
+  policy.log_once = options.log_once;
+  policy.skip = options.skip;
+  policy.no_skip = options.no_skip;
+  return policy;
+}
+
+}  // namespace
+
+struct Registration::State {
+  std::vector<std::string> ops;
+  std::vector<std::unique_ptr<InstalledKernel>> kernels;
+};
+
+Registration::Registration() = default;
+Registration::~Registration() = default;
+Registration::Registration(Registration&&) noexcept = default;
+Registration& Registration::operator=(Registration&&) noexcept = default;
+
+const std::vector<std::string>& Registration::ops() const {
+  static const std::vector<std::string>& none = *new std::vector<std::string>();
+  return state_ == nullptr ? none : state_->ops;
+}
+
+absl::Status EnablePrecisionCheck(const PrecisionOptions& options) {
+  FG_RETURN_IF_ERROR(options.Validate());
+  CheckSessionOptions session;
+  session.policy = PolicyOptionsOf(options);
+  session.profile = options.profile;
+  session.rank = JobRank();
+  FG_ASSIGN_OR_RETURN(std::unique_ptr<RecordSink> sink,
+                      OpenLog(options, session.rank));
+  Precision::Instance().Start(
+      std::make_shared<CheckSession>(std::move(session), std::move(sink),
+                                     &Clock::System()),
+      options.summary_at_exit);
+  return absl::OkStatus();
+}
+
+void DisablePrecisionCheck() {
+  const std::shared_ptr<CheckSession> session =
+      Precision::Instance().runtime().Stop();
+  if (session != nullptr) session->Flush().IgnoreError();
+}
+
+bool PrecisionCheckEnabled() {
+  return Precision::Instance().runtime().session() != nullptr;
+}
+
+absl::StatusOr<Registration> Enable(const EnableOptions& options) {
+  FG_ASSIGN_OR_RETURN(const KernelRegistry registry,
+                      KernelRegistry::Build(KernelRegistrar::All()));
+  std::vector<std::string> all;
+  for (const KernelRegistry::Kernel& kernel : registry.kernels()) {
+    all.push_back(kernel.key.ToString());
+  }
+  if (all.empty()) {
+    return absl::FailedPreconditionError(
+        "no kernel is linked into this program; depend on "
+        "//flaggems:all_kernels, or on a library (alwayslink = 1) that uses "
+        "FLAGGEMS_REGISTER_KERNEL");
+  }
+  return OnlyEnable(all, options);
+}
+
+absl::StatusOr<Registration> OnlyEnable(const std::vector<std::string>& include,
+                                        const EnableOptions& options) {
+  if (include.empty()) {
+    return absl::InvalidArgumentError(
+        "include names no operator; call Enable() to install every kernel");
+  }
+  FG_ASSIGN_OR_RETURN(const KernelRegistry registry,
+                      KernelRegistry::Build(KernelRegistrar::All()));
+  FG_ASSIGN_OR_RETURN(const std::vector<KernelRegistry::Kernel> kernels,
+                      registry.Select(include, options.exclude));
+  PlainRegistrar plain;
+  CheckingRegistrar checking(&Precision::Instance().runtime());
+  Registrar& registrar = options.registrar == RegistrarKind::kPlain
+                             ? static_cast<Registrar&>(plain)
+                             : checking;
+  auto state = std::make_unique<Registration::State>();
+  for (const KernelRegistry::Kernel& kernel : kernels) {
+    FG_ASSIGN_OR_RETURN(std::unique_ptr<InstalledKernel> installed,
+                        registrar.Install(kernel));
+    state->kernels.push_back(std::move(installed));
+    state->ops.push_back(kernel.key.ToString());
+  }
+  Registration registration;
+  registration.state_ = std::move(state);
+  return registration;
+}
+
+absl::StatusOr<std::vector<KernelInfo>> ListKernels(
+    const std::vector<std::string>& include,
+    const std::vector<std::string>& exclude, const PrecisionOptions& options) {
+  FG_RETURN_IF_ERROR(options.Validate());
+  FG_ASSIGN_OR_RETURN(const KernelRegistry registry,
+                      KernelRegistry::Build(KernelRegistrar::All()));
+  FG_ASSIGN_OR_RETURN(const std::vector<KernelRegistry::Kernel> kernels,
+                      registry.Select(include, exclude));
+  const Policy policy(PolicyOptionsOf(options));
+  std::vector<KernelInfo> infos;
+  for (const KernelRegistry::Kernel& kernel : kernels) {
+    KernelInfo info;
+    info.op = kernel.key.ToString();
+    info.backend = BackendName(kernel.entry->backend);
+    info.place = absl::StrCat(kernel.entry->file, ":", kernel.entry->line);
+    const std::optional<c10::OperatorHandle> op = FindOperator(kernel.key);
+    if (op) {
+      info.skip_reason = policy.SkipReason(OpTraitsOf(*op)).value_or("");
+      const auto reference = NativeCpuReference(*op);
+      if (reference.ok()) info.reference = (*reference)->name();
+    }
+    infos.push_back(std::move(info));
+  }
+  return infos;
+}
+
+std::vector<OpSummary> PrecisionSummary() {
+  return Summarize(Precision::Instance().runtime().ledgers());
+}
+
+std::string PrecisionSummaryTable() {
+  std::string table = FormatSummaryTable(PrecisionSummary());
+  const std::shared_ptr<CheckSession> session =
+      Precision::Instance().last_session();
+  if (session == nullptr) return table;
+  for (const auto& [op, message] : session->first_errors()) {
+    absl::StrAppend(&table, "error in ", op, ": ", message, "\n");
+  }
+  if (session->write_errors() > 0) {
+    absl::StrAppend(&table, session->write_errors(),
+                    " records could not be written to the log: ",
+                    session->first_write_error(), "\n");
+  }
+  return table;
+}
+
+}  // namespace flaggems

@@ -1,0 +1,135 @@
+#ifndef FLAGGEMS_PRECISION_H_
+#define FLAGGEMS_PRECISION_H_
+
+// The precision check: every call of an enabled operator is run by its kernel,
+// computed again by torch's native CPU kernel, and compared; operators that
+// disagree are logged.
+//
+//   flaggems::PrecisionOptions options;             // FlagGems' defaults
+//   options.path = "precision.log";
+//   absl::Status status = flaggems::EnablePrecisionCheck(options);  // step 1
+//   flaggems::EnableOptions enable;
+//   enable.registrar = flaggems::RegistrarKind::kPrecisionCheck;
+//   absl::StatusOr<flaggems::Registration> kernels =
+//       flaggems::Enable(enable);                                   // step 2
+//   model.forward(input);                           // runs as usual
+//
+// Cost: a checked call takes the kernel's time, a copy of its inputs if the
+// kernel writes them or they are on a device, and the native CPU kernel's time:
+// for development, not for production. A call that is not checked costs a few
+// nanoseconds. Checks of device tensors wait for the device.
+//
+// Nothing here throws, exits or aborts. All functions are thread-safe, with the
+// restriction on Registration below. Kernels are found by linking them
+// (//flaggems:all_kernels, or FLAGGEMS_REGISTER_KERNEL in a library of yours).
+
+#if defined(__cplusplus) && __cplusplus < 201703L
+#error "flaggems needs C++17: build with -std=c++17 (--cxxopt=-std=c++17)"
+#endif
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "flaggems/config/precision_options.h"
+#include "flaggems/policy/op_summary.h"
+
+namespace flaggems {
+
+// Configures the check and opens its log. Called again, it reconfigures: the
+// old log is closed, all counts and reports start anew. Kernels that are
+// enabled already are checked from now on.
+//
+// kInvalidArgument  an option is out of range; names field and value
+// other codes       the log cannot be written; names path and cause. The
+//                   former configuration stays in force then.
+absl::Status EnablePrecisionCheck(const PrecisionOptions& options = {});
+
+// No more checks: wrapped kernels forward at once, the log is flushed and
+// closed when the checks under way are done. Counts stay for
+// PrecisionSummary(). Without an enabled check it does nothing.
+void DisablePrecisionCheck();
+
+// Whether a check is enabled.
+bool PrecisionCheckEnabled();
+
+enum class RegistrarKind {
+  kPlain,           // kernels as they are
+  kPrecisionCheck,  // kernels behind the check
+};
+
+struct EnableOptions {
+  RegistrarKind registrar = RegistrarKind::kPlain;
+  // Operators to leave out; names as in OnlyEnable().
+  std::vector<std::string> exclude;
+};
+
+// Kernels that are installed. Destroying it restores what was registered
+// before. While another thread may be calling one of the operators, do not
+// destroy it: torch's dispatcher swaps kernels without a lock
+// (DisablePrecisionCheck() is safe at any time).
+class Registration {
+ public:
+  Registration();
+  ~Registration();
+  Registration(Registration&&) noexcept;
+  Registration& operator=(Registration&&) noexcept;
+
+  // The installed operators, "aten::add.Tensor", sorted.
+  const std::vector<std::string>& ops() const;
+
+ private:
+  friend absl::StatusOr<Registration> OnlyEnable(
+      const std::vector<std::string>& include, const EnableOptions& options);
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Installs every linked kernel.
+//
+// kAlreadyExists       a kernel is enabled already by a Registration that is
+//                      alive; or two linked kernels are for the same operator
+// kFailedPrecondition  no kernel is linked
+// kNotFound            a name in `exclude` that no kernel has; lists the
+//                      nearest names
+// kInvalidArgument     torch refuses a kernel (its signature); names the place
+// On an error nothing stays installed.
+absl::StatusOr<Registration> Enable(const EnableOptions& options = {});
+
+// Installs the linked kernels that `include` names: operators without
+// namespace; "add" means every overload there is a kernel for, "add.Tensor"
+// one, "softmax" the operator that softmax reaches in the dispatcher. Errors
+// as Enable(); an empty `include` is kInvalidArgument, an unknown name
+// kNotFound.
+absl::StatusOr<Registration> OnlyEnable(const std::vector<std::string>& include,
+                                        const EnableOptions& options = {});
+
+// One linked kernel and how its calls are treated.
+struct KernelInfo {
+  std::string op;           // "aten::add.Tensor"
+  std::string backend;      // "CPU"
+  std::string place;        // file:line of its registration
+  std::string skip_reason;  // why its calls are never checked; empty: they are
+  std::string reference;    // who computes them again; empty: nobody can
+};
+
+// The linked kernels that `include` (empty: all) and `exclude` select, as a
+// check with these options would treat them. Installs nothing. Errors as
+// OnlyEnable().
+absl::StatusOr<std::vector<KernelInfo>> ListKernels(
+    const std::vector<std::string>& include,
+    const std::vector<std::string>& exclude, const PrecisionOptions& options);
+
+// What became of every call since the check was enabled last: one entry for
+// each wrapped operator that was called.
+std::vector<OpSummary> PrecisionSummary();
+
+// The summary as a table for people, with write errors of the log and the
+// first error of each operator whose check failed.
+std::string PrecisionSummaryTable();
+
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_PRECISION_H_

@@ -1,0 +1,66 @@
+#include "flaggems/registrar/checking_registrar.h"
+
+#include <utility>
+
+#include "flaggems/aten/op_traits_of.h"
+#include "flaggems/check/checked_kernel.h"
+#include "flaggems/core/status_macros.h"
+#include "flaggems/reference/native_cpu_reference.h"
+#include "flaggems/registrar/dispatcher_slot.h"
+
+namespace flaggems {
+namespace {
+
+class InstalledCheckedKernel : public InstalledKernel {
+ public:
+  InstalledCheckedKernel(std::unique_ptr<DispatcherSlot> slot,
+                         std::shared_ptr<const CheckedOp> op,
+                         CheckRuntime* runtime)
+      : slot_(std::move(slot)), op_(std::move(op)), runtime_(runtime) {}
+
+  ~InstalledCheckedKernel() override {
+    slot_.reset();
+    runtime_->Remove(op_.get());
+  }
+
+ private:
+  std::unique_ptr<DispatcherSlot> slot_;
+  const std::shared_ptr<const CheckedOp> op_;
+  CheckRuntime* const runtime_;
+};
+
+}  // namespace
+
+CheckingRegistrar::CheckingRegistrar(CheckRuntime* runtime)
+    : CheckingRegistrar(runtime, NativeCpuReference) {}
+
+CheckingRegistrar::CheckingRegistrar(CheckRuntime* runtime,
+                                     ReferenceFinder find_reference)
+    : runtime_(runtime), find_reference_(std::move(find_reference)) {}
+
+absl::StatusOr<std::unique_ptr<InstalledKernel>> CheckingRegistrar::Install(
+    const KernelRegistry::Kernel& kernel) {
+  FG_ASSIGN_OR_RETURN(std::unique_ptr<DispatcherSlot> slot,
+                      DispatcherSlot::Reserve(kernel));
+  auto op = std::make_shared<CheckedOp>();
+  op->traits = OpTraitsOf(slot->op());
+  op->ledger = runtime_->ledgers().Get(kernel.key);
+  op->gate = std::make_shared<Gate>(
+      slot->op(), op->ledger->counter(Verdict::kSkipDisabled));
+  op->kernel = kernel.entry->make_plain().function;
+  op->native = NativeKernel(slot->op(), DispatchKeyOf(kernel.entry->backend));
+  absl::StatusOr<std::shared_ptr<const Reference>> reference =
+      find_reference_(slot->op());
+  if (reference.ok()) {
+    op->reference = *std::move(reference);
+  } else {
+    op->no_reference_reason = std::string(reference.status().message());
+  }
+  op->gate->set_checked_kernel(MakeCheckedKernel(op, runtime_));
+  FG_RETURN_IF_ERROR(slot->Fill(kernel.entry->make_gated(op->gate)));
+  runtime_->Add(op);
+  return std::make_unique<InstalledCheckedKernel>(std::move(slot), op,
+                                                  runtime_);
+}
+
+}  // namespace flaggems

@@ -1,0 +1,9 @@
+#include "tools/precision/kernel_flags.h"
+
+#include "absl/flags/flag.h"
+
+ABSL_FLAG(std::vector<std::string>, include, {},
+          "only these operators: names without namespace, separated by commas; "
+          "\"add\" is every overload, \"add.Tensor\" one; default: all");
+ABSL_FLAG(std::vector<std::string>, exclude, {},
+          "not these operators; names as in --include");

@@ -1,0 +1,190 @@
+#include "tools/precision/model.h"
+
+#include <ATen/core/Tensor.h>
+#include <caffe2/serialize/inline_container.h>
+#include <sys/stat.h>
+#include <torch/csrc/jit/serialization/import.h>
+#include <torch/csrc/jit/serialization/pickle.h>
+#include <torch/nativert/ModelRunnerHandle.h>
+#include <torch/script.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "flaggems/aten/status_of_exception.h"
+#include "flaggems/core/status_macros.h"
+
+namespace flaggems {
+namespace {
+
+// The name that torch.export.save gives to the one model of a package.
+constexpr char kExportedModel[] = "model";
+constexpr char kSampleInputsRecord[] = "data/sample_inputs/model.pt";
+
+absl::Status CheckIsFile(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) {
+    return absl::NotFoundError(absl::StrCat(path, ": ", std::strerror(errno)));
+  }
+  if (S_ISDIR(info.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is a directory, not a model file"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WithPath(const std::string& path, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", status.message()));
+}
+
+// What torch.save() wrote: (args, kwargs), args, kwargs or one argument.
+ModelInputs InputsFromValue(const c10::IValue& value) {
+  ModelInputs inputs;
+  const auto add_kwargs = [&](const c10::IValue& dict) {
+    for (const auto& item : dict.toGenericDict()) {
+      inputs.kwargs.emplace(item.key().toStringRef(), item.value());
+    }
+  };
+  const auto elements = [](const c10::IValue& sequence) {
+    return sequence.isTuple() ? sequence.toTupleRef().elements().vec()
+                              : sequence.toListRef().vec();
+  };
+  if (value.isTuple() && value.toTupleRef().elements().size() == 2 &&
+      (value.toTupleRef().elements()[0].isTuple() ||
+       value.toTupleRef().elements()[0].isList()) &&
+      value.toTupleRef().elements()[1].isGenericDict()) {
+    inputs.args = elements(value.toTupleRef().elements()[0]);
+    add_kwargs(value.toTupleRef().elements()[1]);
+  } else if (value.isTuple() || value.isList()) {
+    inputs.args = elements(value);
+  } else if (value.isGenericDict()) {
+    add_kwargs(value);
+  } else {
+    inputs.args = {value};
+  }
+  return inputs;
+}
+
+class TorchScriptModel : public Model {
+ public:
+  explicit TorchScriptModel(torch::jit::Module module)
+      : module_(std::move(module)) {}
+
+  std::string kind() const override { return "TorchScript"; }
+
+  absl::StatusOr<std::optional<ModelInputs>> SampleInputs() const override {
+    return std::optional<ModelInputs>();
+  }
+
+  absl::Status Run(const ModelInputs& inputs) override {
+    return StatusOrOf([&] {
+      const c10::InferenceMode inference;
+      module_.forward(inputs.args, inputs.kwargs);
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  torch::jit::Module module_;
+};
+
+class ExportedModel : public Model {
+ public:
+  ExportedModel(std::string path, torch::nativert::ModelRunnerHandle runner)
+      : path_(std::move(path)), runner_(std::move(runner)) {}
+
+  std::string kind() const override { return "torch.export package"; }
+
+  absl::StatusOr<std::optional<ModelInputs>> SampleInputs() const override {
+    using Result = absl::StatusOr<std::optional<ModelInputs>>;
+    return StatusOrOf([&]() -> Result {
+      caffe2::serialize::PyTorchStreamReader reader(path_);
+      if (!reader.hasRecord(kSampleInputsRecord)) {
+        return std::optional<ModelInputs>();
+      }
+      const auto [data, size] = reader.getRecord(kSampleInputsRecord);
+      const char* bytes = static_cast<const char*>(data.get());
+      return std::optional<ModelInputs>(InputsFromValue(
+          torch::pickle_load(std::vector<char>(bytes, bytes + size))));
+    });
+  }
+
+  absl::Status Run(const ModelInputs& inputs) override {
+    return StatusOrOf([&] {
+      const c10::InferenceMode inference;
+      runner_.run(inputs.args, inputs.kwargs);
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  const std::string path_;
+  torch::nativert::ModelRunnerHandle runner_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Model>> LoadModel(const std::string& path) {
+  FG_RETURN_IF_ERROR(CheckIsFile(path));
+  bool is_exported = false;
+  bool is_script = false;
+  const absl::Status opened = StatusOrOf([&] {
+    caffe2::serialize::PyTorchStreamReader reader(path);
+    is_exported = reader.hasRecord("archive_format");
+    is_script = reader.hasRecord("constants.pkl");
+    return absl::OkStatus();
+  });
+  if (!opened.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        " is not a model file, or is truncated: TorchScript files and "
+        "torch.export packages are zip archives (",
+        opened.message(), ")"));
+  }
+  if (is_exported) {
+    using Result = absl::StatusOr<std::unique_ptr<Model>>;
+    Result model = StatusOrOf([&]() -> Result {
+      return std::make_unique<ExportedModel>(
+          path, torch::nativert::ModelRunnerHandle(path, kExportedModel));
+    });
+    if (!model.ok()) return WithPath(path, model.status());
+    return model;
+  }
+  if (is_script) {
+    using Result = absl::StatusOr<std::unique_ptr<Model>>;
+    Result model = StatusOrOf([&]() -> Result {
+      torch::jit::Module module = torch::jit::load(path, at::kCPU);
+      module.eval();
+      return std::make_unique<TorchScriptModel>(std::move(module));
+    });
+    if (!model.ok()) return WithPath(path, model.status());
+    return model;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      path,
+      " holds tensors but no program (a state dict?); save the model "
+      "with torch.jit.save or torch.export.save"));
+}
+
+absl::StatusOr<ModelInputs> LoadInputs(const std::string& path) {
+  FG_RETURN_IF_ERROR(CheckIsFile(path));
+  std::ifstream file(path, std::ios::binary);
+  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)),
+                                std::istreambuf_iterator<char>());
+  absl::StatusOr<ModelInputs> inputs =
+      StatusOrOf([&]() -> absl::StatusOr<ModelInputs> {
+        return InputsFromValue(torch::pickle_load(bytes));
+      });
+  if (!inputs.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " does not hold inputs written by torch.save(): ",
+                     inputs.status().message()));
+  }
+  return inputs;
+}
+
+}  // namespace flaggems

@@ -1,0 +1,52 @@
+#ifndef FLAGGEMS_TOOLS_PRECISION_MODEL_H_
+#define FLAGGEMS_TOOLS_PRECISION_MODEL_H_
+
+// Model files: TorchScript, and torch.export packages (.pt2).
+
+#include <ATen/core/ivalue.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace flaggems {
+
+struct ModelInputs {
+  std::vector<c10::IValue> args;
+  std::unordered_map<std::string, c10::IValue> kwargs;
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  // "TorchScript" or "torch.export package".
+  virtual std::string kind() const = 0;
+
+  // The inputs that the file itself holds, or nullopt.
+  virtual absl::StatusOr<std::optional<ModelInputs>> SampleInputs() const = 0;
+
+  // One forward pass. kInvalidArgument if the model refuses the inputs or
+  // fails, with torch's text.
+  virtual absl::Status Run(const ModelInputs& inputs) = 0;
+};
+
+// Loads a model onto the CPU. The file's content decides on its kind.
+// kNotFound         no such file
+// kInvalidArgument  a directory, truncated, or no model; says what it is
+absl::StatusOr<std::unique_ptr<Model>> LoadModel(const std::string& path);
+
+// Inputs written by torch.save(): a tuple or list holds the positional
+// arguments, a dict the keyword arguments, anything else is the only argument;
+// a pair (tuple, dict) is both.
+// kNotFound, kInvalidArgument as LoadModel().
+absl::StatusOr<ModelInputs> LoadInputs(const std::string& path);
+
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_TOOLS_PRECISION_MODEL_H_

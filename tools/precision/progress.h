@@ -1,0 +1,28 @@
+#ifndef FLAGGEMS_TOOLS_PRECISION_PROGRESS_H_
+#define FLAGGEMS_TOOLS_PRECISION_PROGRESS_H_
+
+#include <cstdint>
+#include <string>
+
+namespace flaggems {
+
+// A progress bar on stderr; silent when stderr is no terminal or `quiet`.
+class Progress {
+ public:
+  Progress(std::string what, int64_t total, bool quiet);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // `done` of the total are done; `note` stands behind the bar.
+  void Update(int64_t done, const std::string& note);
+
+ private:
+  const std::string what_;
+  const int64_t total_;
+  const bool visible_;
+};
+
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_TOOLS_PRECISION_PROGRESS_H_

@@ -1,0 +1,197 @@
+// precision run MODEL
+
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "flaggems/config/flags.h"
+#include "flaggems/log_setup.h"
+#include "flaggems/precision.h"
+#include "tools/precision/command.h"
+#include "tools/precision/kernel_flags.h"
+#include "tools/precision/model.h"
+#include "tools/precision/progress.h"
+
+ABSL_FLAG(std::string, inputs, "",
+          "a file that torch.save() wrote: a tuple of positional arguments, a "
+          "dict of keyword arguments, or a pair of both; default: the sample "
+          "inputs of a torch.export package");
+ABSL_FLAG(std::string, device, "cpu", "where the model runs: cpu");
+ABSL_FLAG(std::string, kernels, "own",
+          "which kernels are checked: own (the kernel library of flaggems)");
+ABSL_FLAG(int32_t, repeat, 1, "how many times the model runs, 1 or more");
+ABSL_FLAG(bool, quiet, false, "no progress bar, no summary table");
+
+namespace flaggems {
+namespace {
+
+int Fail(ExitCode code, const std::string& message) {
+  std::fprintf(stderr, "precision run: %s\n", message.c_str());
+  return code;
+}
+
+int Fail(ExitCode code, const absl::Status& status) {
+  return Fail(code, std::string(status.message()));
+}
+
+std::optional<std::string> FlagProblem() {
+  const std::string device = absl::GetFlag(FLAGS_device);
+  if (device != "cpu") {
+    return absl::StrCat("--device=", device,
+                        ": this build has kernels for the CPU only; use "
+                        "--device=cpu");
+  }
+  const std::string kernels = absl::GetFlag(FLAGS_kernels);
+  if (kernels != "own") {
+    return absl::StrCat("--kernels=", kernels,
+                        ": only --kernels=own is supported");
+  }
+  if (absl::GetFlag(FLAGS_repeat) < 1) {
+    return absl::StrCat("--repeat=", absl::GetFlag(FLAGS_repeat),
+                        ": must be 1 or more");
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<ModelInputs> InputsFor(const Model& model) {
+  const std::string path = absl::GetFlag(FLAGS_inputs);
+  if (!path.empty()) return LoadInputs(path);
+  absl::StatusOr<std::optional<ModelInputs>> sample = model.SampleInputs();
+  if (!sample.ok()) return sample.status();
+  if (*sample) return **std::move(sample);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "this ", model.kind(),
+      " file holds no sample inputs; give them with --inputs=FILE (written by "
+      "torch.save)"));
+}
+
+struct Totals {
+  int64_t passed = 0;
+  int64_t failed = 0;
+  int64_t errors = 0;
+  std::vector<std::string> failed_ops;
+};
+
+Totals TotalsOf(const std::vector<OpSummary>& summary) {
+  Totals totals;
+  for (const OpSummary& op : summary) {
+    totals.passed += op.passed;
+    totals.failed += op.failed;
+    for (const auto& [reason, count] : op.errors) totals.errors += count;
+    if (op.failed > 0) totals.failed_ops.push_back(op.op);
+  }
+  return totals;
+}
+
+absl::Status RunModel(Model& model, const ModelInputs& inputs) {
+  const int repeat = absl::GetFlag(FLAGS_repeat);
+  Progress progress("running", repeat, absl::GetFlag(FLAGS_quiet));
+  for (int i = 0; i < repeat; ++i) {
+    progress.Update(i, "");
+    const absl::Status status = model.Run(inputs);
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("the model failed in run ",
+                                                     i + 1, " of ", repeat,
+                                                     ": ", status.message()));
+    }
+    progress.Update(i + 1, "");
+  }
+  return absl::OkStatus();
+}
+
+int Conclude(const Totals& totals, const std::string& log_path) {
+  std::printf(
+      "%lld calls checked: %lld right, %lld wrong",
+      static_cast<long long>(totals.passed + totals.failed + totals.errors),
+      static_cast<long long>(totals.passed),
+      static_cast<long long>(totals.failed));
+  if (totals.errors > 0) {
+    std::printf(", %lld could not be checked",
+                static_cast<long long>(totals.errors));
+  }
+  std::printf("; log: %s\n", log_path.c_str());
+  if (totals.failed > 0) {
+    std::printf("wrong: %s\n", absl::StrJoin(totals.failed_ops, ", ").c_str());
+    return kExitFailures;
+  }
+  if (totals.errors > 0) return kExitNotRun;
+  if (totals.passed == 0) {
+    std::printf("nothing was checked: the model calls none of the kernels\n");
+    return kExitNotRun;
+  }
+  return kExitClean;
+}
+
+int Run(const std::vector<std::string>& arguments) {
+  if (arguments.size() != 1) {
+    return Fail(kExitUsage, arguments.empty()
+                                ? "which model? precision run MODEL"
+                                : absl::StrCat("one MODEL expected, got ",
+                                               absl::StrJoin(arguments, " ")));
+  }
+  if (const auto problem = FlagProblem()) return Fail(kExitUsage, *problem);
+  absl::StatusOr<PrecisionOptions> options = OptionsFromFlags();
+  if (!options.ok()) return Fail(kExitUsage, options.status());
+  // The table is printed here, after the last run.
+  options->summary_at_exit = false;
+
+  absl::StatusOr<std::unique_ptr<Model>> model = LoadModel(arguments[0]);
+  if (!model.ok()) return Fail(kExitNotRun, model.status());
+  absl::StatusOr<ModelInputs> inputs = InputsFor(**model);
+  if (!inputs.ok()) return Fail(kExitNotRun, inputs.status());
+
+  EnableOptions enable;
+  enable.registrar = RegistrarKind::kPrecisionCheck;
+  enable.exclude = absl::GetFlag(FLAGS_exclude);
+  const std::vector<std::string> include = absl::GetFlag(FLAGS_include);
+  const absl::StatusOr<Registration> registration =
+      include.empty() ? Enable(enable) : OnlyEnable(include, enable);
+  if (!registration.ok()) return Fail(kExitUsage, registration.status());
+  const absl::Status enabled = EnablePrecisionCheck(*options);
+  if (!enabled.ok()) {
+    return Fail(absl::IsInvalidArgument(enabled) ? kExitUsage : kExitNotRun,
+                enabled);
+  }
+
+  const absl::Status run = RunModel(**model, *inputs);
+  DisablePrecisionCheck();
+  if (!absl::GetFlag(FLAGS_quiet)) {
+    std::fputs(PrecisionSummaryTable().c_str(), stdout);
+  }
+  const absl::StatusOr<std::string> log_path = LogPath(*options, JobRank());
+  const int code =
+      Conclude(TotalsOf(PrecisionSummary()), log_path.value_or("(none)"));
+  if (!run.ok() && code != kExitFailures) return Fail(kExitNotRun, run);
+  if (!run.ok()) Fail(kExitNotRun, run);
+  return code;
+}
+
+}  // namespace
+
+const Command& RunCommand() {
+  static const Command& command = *new Command{
+      "run",
+      "MODEL",
+      "run a model with every kernel checked",
+      "Runs a TorchScript file or a torch.export package (.pt2) with the "
+      "kernels of flaggems\nin place of torch's own, checks their calls, "
+      "prints "
+      "a summary and writes the log.\n\nExit code: 0 everything checked is "
+      "right, 1 an operator is wrong, 2 the command line\nis wrong, 3 the "
+      "model "
+      "could not be run or a check not be made.",
+      {"inputs", "device", "kernels", "include", "exclude", "repeat", "quiet"},
+      &Run};
+  return command;
+}
+
+}  // namespace flaggems
