@@ -1,9 +1,14 @@
 """cuda_configure: the targets of an installed CUDA toolkit.
 
-Searched in this order: $CUDA_PATH, $CUDA_HOME, nvcc on PATH, /usr/local/cuda.
+Searched in this order; the first folder that has bin/nvcc wins:
+  1. $CUDA_PATH      if it is set, nothing else is looked at; a folder without a
+                     toolkit therefore means "build without CUDA"
+  2. $CUDA_HOME
+  3. nvcc on PATH
+  4. /usr/local/cuda
 The same targets exist without a toolkit; targets that need one set
-target_compatible_with = requires_cuda() and are then skipped by //..., as
-they are when --//:enable_cuda=false.
+target_compatible_with = requires_cuda() (tools/build_defs/cuda.bzl) and are
+then skipped by //..., as they are with --//:enable_cuda=false.
 
 Targets:
   headers      the toolkit's headers
@@ -12,11 +17,16 @@ Also defs.bzl: CUDA_ROOT and HAS_CUDA_TOOLKIT, read by tools/build_defs/cuda.bzl
 """
 
 def _find(ctx):
-    candidates = [ctx.os.environ.get("CUDA_PATH"), ctx.os.environ.get("CUDA_HOME")]
-    nvcc = ctx.which("nvcc")
-    if nvcc:
-        candidates.append(str(nvcc.realpath.dirname.dirname))
-    candidates.append("/usr/local/cuda")
+    chosen = ctx.os.environ.get("CUDA_PATH")
+    if chosen:
+        candidates = [chosen]
+    else:
+        nvcc = ctx.which("nvcc")
+        candidates = [
+            ctx.os.environ.get("CUDA_HOME"),
+            str(nvcc.realpath.dirname.dirname) if nvcc else None,
+            "/usr/local/cuda",
+        ]
     for root in candidates:
         if root and ctx.path(root + "/bin/nvcc").exists:
             return root

@@ -1,7 +1,8 @@
 """libtorch_configure: the targets of an installed libtorch.
 
 Searched in this order; the first folder that has include/c10 wins:
-  1. $LIBTORCH            a libtorch folder (<site-packages>/torch of a wheel)
+  1. $LIBTORCH            a libtorch folder (<site-packages>/torch of a wheel);
+                          if it is set, nothing else is looked at
   2. $FLAGGEMS_PYTHON     the torch package of that interpreter
   3. python3 on PATH      the torch package of that interpreter
 Nothing found: the repository still loads, and a target that needs libtorch
@@ -81,10 +82,14 @@ def _torch_of(ctx, python):
 
 def _find(ctx):
     env = ctx.os.environ
-    candidates = [env.get("LIBTORCH", "")]
-    for python in [env.get("FLAGGEMS_PYTHON"), ctx.which("python3")]:
-        if python:
-            candidates.append(_torch_of(ctx, python))
+    if env.get("LIBTORCH"):
+        candidates = [env["LIBTORCH"]]
+    else:
+        candidates = [
+            _torch_of(ctx, python)
+            for python in [env.get("FLAGGEMS_PYTHON"), ctx.which("python3")]
+            if python
+        ]
     for root in candidates:
         if root and ctx.path(root + "/include/c10").exists:
             return root
