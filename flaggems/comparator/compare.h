@@ -8,42 +8,12 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "flaggems/comparator/comparison.h"
+#include "flaggems/comparator/parallel_for.h"
+#include "flaggems/comparator/tolerance.h"
 #include "flaggems/core/array_view.h"
-#include "flaggems/core/verdict.h"
 
 namespace flaggems {
-
-// |got - want| <= atol + rtol * |want|.
-struct Tolerance {
-  double rtol = 1e-4;  // a ratio
-  double atol = 1e-5;  // value units
-};
-
-// What one pass over two arrays found. Fixed size: a comparison allocates
-// nothing.
-struct Comparison {
-  // kPass, kFailValue, kFailSpecial, kFailShape or kUntrusted*. With elements
-  // of both kinds, special wins: its reason is the more specific one.
-  Verdict verdict = Verdict::kPass;
-
-  int64_t numel = 0;
-  int64_t value_mismatches = 0;    // finite pairs beyond the tolerance
-  int64_t special_mismatches = 0;  // pairs of different class or sign of Inf
-  int64_t want_nans = 0;           // elements where the reference is NaN
-
-  // See CheckRecord: over finite pairs, NaN or Inf after a special mismatch.
-  double max_abs_diff = 0;
-  double max_rel_diff = 0;
-
-  // max |got - want| / (atol + rtol |want|) over finite pairs, Inf for a
-  // special mismatch or where the tolerance is 0 and the error is not.
-  double score = 0;
-
-  // Row-major position of the worst element: the first special mismatch, else
-  // the element with the highest score (the first of equals); -1 without
-  // elements.
-  int64_t worst = -1;
-};
 
 // Compare()
 //
@@ -52,21 +22,38 @@ struct Comparison {
 // Special values are sorted out before the formula. Integers and bools must be
 // equal and are compared in full, never through a float. Complex numbers are
 // compared by modulus when all four parts are finite, else part by part. Zero
-// signs do not matter.
+// signs do not matter; subnormals are numbers as others.
 //
+// Arithmetic: real elements are widened exactly to double, so that no rounding
+//         to float32 or less decides; the difference, the limit and the ratios
+//         are one double operation each per step. A difference of two finite
+//         doubles that overflows is a value mismatch, whatever the tolerance; a
+//         modulus that overflows counts as the largest double in the limit.
 // dtypes: equal, or `want` is wider of the same kind (float16 against float64,
-//         complex64 against complex128): then got's dtype decides nothing.
+//         complex64 against complex128, int32 against int64; not bool): then
+//         got's dtype decides nothing. float8, float16, bfloat16, float32 and
+//         float64 are one kind, signed integers another, which also takes
+//         unsigned ones that fit.
 // Shapes: must match, else kFailShape; strides may differ. Without elements:
 //         kUntrustedEmpty. If every want is NaN and all agree:
 //         kUntrustedAllNan.
-// Cost:   O(numel), one pass, no allocation.  Thread-safe.
-// Errors: kInvalidArgument  tolerance negative, NaN or Inf
+// Cost:   O(numel), no allocation. One pass over quiet data; 64 elements that
+//         raise a maximum, disagree or are not finite are looked at twice.
+//         With `parallel`, arrays of kParallelNumel elements and more are cut
+//         into pieces of fixed size; the result is the same to the bit.
+// Threads: thread-safe as far as `parallel` is.
+// Errors: kInvalidArgument  tolerance negative, NaN or Inf; a malformed view
 //         kUnimplemented    no rule to compare this pair of dtypes
 absl::StatusOr<Comparison> Compare(const ArrayView& got, const ArrayView& want,
-                                   const Tolerance& tolerance);
+                                   const Tolerance& tolerance,
+                                   ParallelFor* parallel = nullptr);
+
+inline constexpr int64_t kParallelNumel = int64_t{1} << 18;
 
 // The element at a row-major position, in as many digits as its dtype needs
 // to be told from its neighbours: "1.0000001", "nan", "-7", "(1-2j)", "True".
+// Quantised elements give their stored integer; an element of a dtype that is
+// not known, or a position outside the array, gives "?".
 std::string FormatElement(const ArrayView& array, int64_t position);
 
 }  // namespace flaggems

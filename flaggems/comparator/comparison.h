@@ -1,0 +1,72 @@
+#ifndef FLAGGEMS_COMPARATOR_COMPARISON_H_
+#define FLAGGEMS_COMPARATOR_COMPARISON_H_
+
+// What a comparison found: of a part of the elements, and of all of them.
+
+#include <cstdint>
+
+#include "flaggems/core/verdict.h"
+
+namespace flaggems {
+
+// What one pass over two arrays found. Fixed size: a comparison allocates
+// nothing.
+struct Comparison {
+  // kPass, kFailValue, kFailSpecial, kFailShape or kUntrusted*. With elements
+  // of both kinds, special wins: its reason is the more specific one.
+  Verdict verdict = Verdict::kPass;
+
+  int64_t numel = 0;               // of `want` where the shapes differ
+  int64_t value_mismatches = 0;    // finite pairs beyond the tolerance
+  int64_t special_mismatches = 0;  // pairs of different class or sign of Inf
+  int64_t want_nans = 0;           // elements where the reference is NaN
+
+  // Over finite pairs max |got - want| and |got - want| / (|want| + 1e-12).
+  // After a special mismatch NaN if a NaN stands against something else, else
+  // Inf. Inf also where the difference of two finite doubles overflows. NaN
+  // after kFailShape.
+  double max_abs_diff = 0;
+  double max_rel_diff = 0;
+
+  // max |got - want| / (atol + rtol |want|) over finite pairs, Inf for a
+  // special mismatch, for unequal integers, where the tolerance is 0 and the
+  // error is not, and after kFailShape.
+  double score = 0;
+
+  // Row-major position of the worst element: the first special mismatch, else
+  // the element with the highest score (the first of equals); -1 without
+  // elements to compare.
+  int64_t worst = -1;
+};
+
+// The same of a subset of the elements, in a form that can be joined.
+struct PartialComparison {
+  int64_t numel = 0;
+  int64_t value_mismatches = 0;
+  int64_t special_mismatches = 0;
+  int64_t want_nans = 0;
+  bool nan_mismatch = false;  // a special mismatch with one NaN
+
+  // Over pairs of finite elements only, hence never NaN.
+  double max_abs_diff = 0;
+  double max_rel_diff = 0;
+  double score = 0;
+
+  int64_t worst_score = -1;    // position of `score`, the lowest of equals
+  int64_t first_special = -1;  // lowest position of a special mismatch
+};
+
+// Joins what was found in two disjoint sets of positions. Associative and
+// commutative to the bit: how the elements were cut up and in which order the
+// parts finished does not show.
+PartialComparison Merge(const PartialComparison& a, const PartialComparison& b);
+
+// The verdict on all elements.
+Comparison Finish(const PartialComparison& all);
+
+// The result for arrays of different shapes.
+Comparison ShapeMismatch(int64_t want_numel);
+
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_COMPARATOR_COMPARISON_H_

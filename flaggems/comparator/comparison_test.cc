@@ -1,0 +1,94 @@
+#include "flaggems/comparator/comparison.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <ostream>
+#include <tuple>
+#include <vector>
+
+#include "flaggems/core/verdict.h"
+#include "gtest/gtest.h"
+
+namespace flaggems {
+
+bool operator==(const PartialComparison& a, const PartialComparison& b) {
+  const auto tie = [](const PartialComparison& p) {
+    return std::tie(p.numel, p.value_mismatches, p.special_mismatches,
+                    p.want_nans, p.nan_mismatch, p.max_abs_diff, p.max_rel_diff,
+                    p.score, p.worst_score, p.first_special);
+  };
+  return tie(a) == tie(b);
+}
+
+void PrintTo(const PartialComparison& p, std::ostream* os) {
+  *os << "numel " << p.numel << " score " << p.score << " at " << p.worst_score
+      << " special at " << p.first_special;
+}
+
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// Parts at different positions: equal scores, Inf scores, specials, none.
+std::vector<PartialComparison> Parts() {
+  std::vector<PartialComparison> parts(6);
+  parts[1] = {10, 0, 0, 0, false, 1.0, 0.5, 0.25, 40, -1};
+  parts[2] = {5, 1, 0, 2, false, 0.5, 3.0, 0.25, 20, -1};
+  parts[3] = {7, 2, 3, 0, true, 2.0, 0.0, kInf, 63, 61};
+  parts[4] = {7, 2, 1, 0, false, kInf, kInf, kInf, 71, 70};
+  parts[5] = {4, 0, 0, 4, false, 0, 0, 0, 0, -1};
+  return parts;
+}
+
+TEST(MergeTest, AssociativeAndCommutative) {
+  const std::vector<PartialComparison> parts = Parts();
+  for (const PartialComparison& a : parts) {
+    for (const PartialComparison& b : parts) {
+      EXPECT_EQ(Merge(a, b), Merge(b, a));
+      for (const PartialComparison& c : parts) {
+        EXPECT_EQ(Merge(Merge(a, b), c), Merge(a, Merge(b, c)));
+      }
+    }
+  }
+}
+
+TEST(MergeTest, NothingIsNeutral) {
+  for (const PartialComparison& part : Parts()) {
+    EXPECT_EQ(Merge(part, PartialComparison{}), part);
+  }
+}
+
+TEST(MergeTest, AddsCountsAndKeepsTheLowestPosition) {
+  const std::vector<PartialComparison> parts = Parts();
+  const PartialComparison joined = Merge(parts[1], parts[2]);
+  EXPECT_EQ(joined.numel, 15);
+  EXPECT_EQ(joined.value_mismatches, 1);
+  EXPECT_EQ(joined.want_nans, 2);
+  EXPECT_EQ(joined.max_abs_diff, 1.0);
+  EXPECT_EQ(joined.max_rel_diff, 3.0);
+  EXPECT_EQ(joined.worst_score, 20);
+  EXPECT_EQ(Merge(parts[4], parts[3]).first_special, 61);
+  EXPECT_EQ(Merge(parts[4], parts[3]).worst_score, 63);
+}
+
+TEST(FinishTest, SpecialWinsAndHidesFiniteNumbers) {
+  const std::vector<PartialComparison> parts = Parts();
+  const Comparison nan = Finish(parts[3]);
+  EXPECT_EQ(nan.verdict, Verdict::kFailSpecial);
+  EXPECT_TRUE(std::isnan(nan.max_abs_diff));
+  EXPECT_EQ(nan.worst, 61);
+  EXPECT_EQ(Finish(parts[4]).max_rel_diff, kInf);
+}
+
+TEST(FinishTest, Verdicts) {
+  const std::vector<PartialComparison> parts = Parts();
+  EXPECT_EQ(Finish(parts[0]).verdict, Verdict::kUntrustedEmpty);
+  EXPECT_EQ(Finish(parts[0]).worst, -1);
+  EXPECT_EQ(Finish(parts[1]).verdict, Verdict::kPass);
+  EXPECT_EQ(Finish(parts[2]).verdict, Verdict::kFailValue);
+  EXPECT_EQ(Finish(parts[5]).verdict, Verdict::kUntrustedAllNan);
+}
+
+}  // namespace
+}  // namespace flaggems

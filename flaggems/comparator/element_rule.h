@@ -1,0 +1,195 @@
+#ifndef FLAGGEMS_COMPARATOR_ELEMENT_RULE_H_
+#define FLAGGEMS_COMPARATOR_ELEMENT_RULE_H_
+
+// Judges one pair of values and keeps the statistics. What differs between
+// tolerance models is the largest error allowed of an element: a Rule is any
+// type with
+//
+//   double Limit(double abs_want, int64_t position) const;
+//
+// (>= 0, never NaN), where position is the element's row-major position. The
+// classes of special values, the ratios and the choice of the worst element
+// are the same for all.
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "flaggems/comparator/comparison.h"
+#include "flaggems/comparator/element.h"
+#include "flaggems/comparator/tolerance.h"
+
+namespace flaggems {
+
+// atol + rtol * |want|.
+struct FixedRule {
+  Tolerance tolerance;
+
+  double Limit(double abs_want, int64_t /*position*/) const {
+    return tolerance.atol + tolerance.rtol * abs_want;
+  }
+};
+
+// Under max_rel_diff's quotient, so that it is a number where want is 0.
+inline constexpr double kRelFloor = 1e-12;
+
+namespace internal_rule {
+
+inline constexpr double kMaxDouble = std::numeric_limits<double>::max();
+
+// A product of a maximum and a divisor, lowered by more than rounding can have
+// raised it: an error below it has no larger quotient than that maximum.
+inline constexpr double kLowered = 1.0 - 0x1p-48;
+// Below this a product may have lost bits to underflow and proves nothing.
+inline constexpr double kTrustedProduct = 1e-280;
+
+// What a pair of elements amounts to. Complex numbers join two parts.
+enum class PairClass : uint8_t { kFinite, kSameSpecial, kOtherSpecial };
+
+inline PairClass Classify(double got, double want) {
+  if (std::isfinite(got) && std::isfinite(want)) return PairClass::kFinite;
+  if (got == want) return PairClass::kSameSpecial;
+  if (std::isnan(got) && std::isnan(want)) return PairClass::kSameSpecial;
+  return PairClass::kOtherSpecial;
+}
+
+// Takes the error of a finite pair into the maxima; returns whether it exceeds
+// the limit. `diff` may be Inf, after an overflow.
+inline bool AddError(double diff, double abs_want, double limit,
+                     int64_t position, PartialComparison* stats) {
+  if (diff == 0) return false;
+  if (diff > stats->max_abs_diff) stats->max_abs_diff = diff;
+
+  // A quotient costs more than the rest together, and few can raise a maximum.
+  const double rel_divisor = abs_want + kRelFloor;
+  const double rel_bound = stats->max_rel_diff * rel_divisor * kLowered;
+  if (!(diff < rel_bound && rel_bound > kTrustedProduct)) {
+    const double rel = diff / rel_divisor;
+    if (rel > stats->max_rel_diff) stats->max_rel_diff = rel;
+  }
+  const double score_bound = stats->score * limit * kLowered;
+  if (!(diff < score_bound && score_bound > kTrustedProduct)) {
+    // The limit may be Inf too; the overflow of the error is the worse news.
+    const double score = diff > kMaxDouble ? diff : diff / limit;
+    if (score > stats->score) {
+      stats->score = score;
+      stats->worst_score = position;
+    }
+  }
+  return diff > limit || diff > kMaxDouble;
+}
+
+inline void AddSpecialMismatch(bool with_nan, int64_t position,
+                               PartialComparison* stats) {
+  ++stats->special_mismatches;
+  stats->nan_mismatch |= with_nan;
+  if (stats->first_special < 0) stats->first_special = position;
+}
+
+// sqrt(re^2 + im^2) without overflow or underflow on the way, in operations
+// that every IEEE machine rounds alike (std::hypot is the library's choice).
+inline double Modulus(double re, double im) {
+  re = std::fabs(re);
+  im = std::fabs(im);
+  const double largest = re > im ? re : im;
+  double scale = 1;
+  if (largest > 0x1p500) {
+    scale = 0x1p-600;
+  } else if (largest < 0x1p-500) {
+    scale = 0x1p600;
+  }
+  re *= scale;
+  im *= scale;
+  return std::sqrt(re * re + im * im) / scale;
+}
+
+}  // namespace internal_rule
+
+// Judge() takes one pair into *stats. Positions must rise from call to call.
+template <typename Rule>
+inline void Judge(double got, double want, int64_t position, const Rule& rule,
+                  PartialComparison* stats) {
+  using internal_rule::PairClass;
+  const double diff = std::fabs(got - want);
+  if (diff <= internal_rule::kMaxDouble ||
+      internal_rule::Classify(got, want) == PairClass::kFinite) {
+    const double abs_want = std::fabs(want);
+    stats->value_mismatches += internal_rule::AddError(
+        diff, abs_want, rule.Limit(abs_want, position), position, stats);
+    return;
+  }
+  stats->want_nans += std::isnan(want);
+  if (internal_rule::Classify(got, want) == PairClass::kOtherSpecial) {
+    internal_rule::AddSpecialMismatch(std::isnan(got) || std::isnan(want),
+                                      position, stats);
+  }
+}
+
+template <typename Rule>
+inline void Judge(const ComplexValue& got, const ComplexValue& want,
+                  int64_t position, const Rule& rule,
+                  PartialComparison* stats) {
+  using internal_rule::PairClass;
+  const PairClass re = internal_rule::Classify(got.re, want.re);
+  const PairClass im = internal_rule::Classify(got.im, want.im);
+  if (re == PairClass::kFinite && im == PairClass::kFinite) {
+    const double diff =
+        internal_rule::Modulus(got.re - want.re, got.im - want.im);
+    double abs_want = internal_rule::Modulus(want.re, want.im);
+    if (abs_want > internal_rule::kMaxDouble) {
+      abs_want = internal_rule::kMaxDouble;
+    }
+    stats->value_mismatches += internal_rule::AddError(
+        diff, abs_want, rule.Limit(abs_want, position), position, stats);
+    return;
+  }
+  stats->want_nans += std::isnan(want.re) || std::isnan(want.im);
+  if (re == PairClass::kOtherSpecial || im == PairClass::kOtherSpecial) {
+    const bool with_nan = (re == PairClass::kOtherSpecial &&
+                           (std::isnan(got.re) || std::isnan(want.re))) ||
+                          (im == PairClass::kOtherSpecial &&
+                           (std::isnan(got.im) || std::isnan(want.im)));
+    internal_rule::AddSpecialMismatch(with_nan, position, stats);
+    return;
+  }
+  // One part is the same special value in both; the other may be a number.
+  bool beyond = false;
+  const auto judge_part = [&](double got_part, double want_part) {
+    const double abs_want = std::fabs(want_part);
+    beyond |= internal_rule::AddError(std::fabs(got_part - want_part), abs_want,
+                                      rule.Limit(abs_want, position), position,
+                                      stats);
+  };
+  if (re == PairClass::kFinite) judge_part(got.re, want.re);
+  if (im == PairClass::kFinite) judge_part(got.im, want.im);
+  stats->value_mismatches += beyond;
+}
+
+// Integers and bools: no rule but equality.
+template <typename Integer>
+inline void JudgeInteger(Integer got, Integer want, int64_t position,
+                         PartialComparison* stats) {
+  if (got == want) return;
+  const uint64_t larger = static_cast<uint64_t>(got > want ? got : want);
+  const uint64_t smaller = static_cast<uint64_t>(got > want ? want : got);
+  const double diff = static_cast<double>(larger - smaller);  // modulo 2^64
+  const double abs_want = std::fabs(static_cast<double>(want));
+  stats->value_mismatches +=
+      internal_rule::AddError(diff, abs_want, 0, position, stats);
+}
+
+template <typename Rule>
+inline void Judge(int64_t got, int64_t want, int64_t position, const Rule&,
+                  PartialComparison* stats) {
+  JudgeInteger(got, want, position, stats);
+}
+
+template <typename Rule>
+inline void Judge(uint64_t got, uint64_t want, int64_t position, const Rule&,
+                  PartialComparison* stats) {
+  JudgeInteger(got, want, position, stats);
+}
+
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_COMPARATOR_ELEMENT_RULE_H_
