@@ -21,7 +21,7 @@ class GlogSink : public RecordSink {
     kStderr,        // sets FLAGS_logtostderr, for the whole process: no log
                     // files any more
   };
-  explicit GlogSink(Destination destination);
+  explicit GlogSink(Destination destination = Destination::kStderr);
 
   absl::Status Send(const CheckRecord& record) override;
   absl::Status Flush() override;
