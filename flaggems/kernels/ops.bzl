@@ -104,6 +104,8 @@ KERNEL_COPTS = [
     "-O3",
     "-fno-math-errno",
     "-fno-trapping-math",
+    # False alarms in torch's inlined headers at -O3.
+    "-Wno-maybe-uninitialized",
 ]
 
 def kernel_library(name, deps = [], copts = [], **kwargs):

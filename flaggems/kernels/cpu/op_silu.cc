@@ -1,0 +1,34 @@
+#include "flaggems/kernels/cpu/op_silu.h"
+
+#include <ATen/Dispatch.h>
+#include <ATen/TensorIterator.h>
+#include <c10/util/complex.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "flaggems/kernels/cpu/pointwise.h"
+#include "flaggems/kernels/cpu/vec_math.h"
+
+namespace flaggems {
+namespace kernels {
+namespace cpu {
+
+at::Tensor silu(const at::Tensor& self) {
+  at::Tensor out;
+  auto iter = at::TensorIterator::unary_op(out, self);
+  AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND2(
+      at::kBFloat16, at::kHalf, iter.common_dtype(), "silu_cpu", [&] {
+        MapUnary<scalar_t>(
+            iter, RealOrComplex([](const auto* a, auto* y,
+                                   int64_t n) { MulSigmoidArray(a, a, y, n); },
+                                [](auto a) {
+                                  return a / (decltype(a)(1) + std::exp(-a));
+                                }));
+      });
+  return iter.output();
+}
+
+}  // namespace cpu
+}  // namespace kernels
+}  // namespace flaggems
