@@ -96,6 +96,6 @@ pkg_config_repository = repository_rule(
         ),
         "debian_package": attr.string(doc = "what to install; for the message"),
     },
-    environ = ["PATH", "PKG_CONFIG_PATH"],
+    environ = ["PATH", "PKG_CONFIG_PATH", "PKG_CONFIG_LIBDIR"],
     local = True,
 )
