@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -47,27 +48,31 @@ class OpLedger {
   // Takes one of `max_checks` check slots; false if all are taken. Over all
   // threads at most max_checks slots are ever held or used.
   bool TryAdmit(int64_t max_checks);
+  // Whether a slot is free at this moment; takes none.
+  bool HasFreeSlot(int64_t max_checks) const;
   // The admitted check ended in a verdict: its slot is used up.
   void FinishCheck();
   // The admitted check turned out to be none (its output is too large, or
   // proves nothing): its slot is free again.
   void ReturnSlot();
-  // Every slot is used up: no later call can be admitted.
+  // Every slot is used up: no later call can be admitted. What the thread that
+  // finished the last check did before is visible to the caller.
   bool exhausted(int64_t max_checks) const;
 
   // True for exactly one caller: the one that reports this operator.
   bool MarkReported();
   bool reported() const { return reported_.load(std::memory_order_acquire); }
 
-  // Everything as new. Calls that are under way may still count afterwards.
+  // Everything as new, but for calls that are under way: they may still count
+  // afterwards, and their slots stay taken until they end.
   void Reset();
 
  private:
   const OpKey key_;
   std::array<std::atomic<int64_t>, kNumVerdicts> counts_{};
   std::atomic<int64_t> call_{0};
-  std::atomic<int64_t> admitted_{0};
-  std::atomic<int64_t> finished_{0};
+  std::atomic<int64_t> admitted_{0};  // slots held or used
+  std::atomic<int64_t> finished_{0};  // slots used; never more than admitted_
   std::atomic<bool> reported_{false};
 };
 

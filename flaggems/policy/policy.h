@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "flaggems/comparator/compare.h"
+#include "flaggems/comparator/tolerance.h"
 #include "flaggems/core/verdict.h"
 #include "flaggems/policy/op_ledger.h"
 #include "flaggems/policy/op_traits.h"

@@ -10,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "flaggems/core/op_key.h"
 #include "flaggems/policy/op_traits.h"
 
 namespace flaggems {
@@ -19,19 +20,24 @@ struct SkipRule {
     kOutVariant,              // OpTraits::is_out_variant
     kReturnsView,             // OpTraits::returns_view
     kNondeterministicSeeded,  // OpTraits::nondeterministic_seeded
-    kName,                    // key.name == pattern (all overloads), or
-                              // key.Unqualified() == pattern
+    kName,                    // PatternMatches(pattern, key)
   };
   On on;
   absl::string_view pattern;  // kName only
   absl::string_view why;
 };
 
-// The table of profile `original`.
+// The table of profile `original`: results without numbers of their own (views,
+// copies, uninitialised memory), results that no second run repeats (random),
+// and out variants, as in the original. Operators with several right results
+// that can be judged all the same are not in it; sort, topk and argsort are
+// compared with the native CPU kernel exactly, values and indices, and where an
+// unstable kernel may order ties otherwise, the option `skip` leaves them out.
 absl::Span<const SkipRule> OriginalSkipRules();
 
 // True if `pattern` ("mm", "add.Tensor", "aten::mm", "aten::add.out") names
-// this operator: all its overloads when the pattern has none.
+// this operator: all its overloads when the pattern has none. Without "ns::"
+// the namespace is aten: another library's op of the same name is another op.
 bool PatternMatches(absl::string_view pattern, const OpKey& key);
 
 // Why the operator is skipped, or nullopt if it is checked. `no_skip` patterns

@@ -5,7 +5,8 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "flaggems/comparator/compare.h"
+#include "flaggems/comparator/tolerance.h"
+#include "flaggems/core/op_key.h"
 #include "flaggems/policy/op_traits.h"
 
 namespace flaggems {

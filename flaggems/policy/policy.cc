@@ -1,0 +1,70 @@
+#include "flaggems/policy/policy.h"
+
+#include <utility>
+
+#include "flaggems/policy/skip_rules.h"
+#include "flaggems/policy/tolerance_rules.h"
+
+namespace flaggems {
+
+Policy::Policy(PolicyOptions options) : options_(std::move(options)) {}
+
+std::optional<std::string> Policy::SkipReason(const OpTraits& op) const {
+  return flaggems::SkipReason(op, OriginalSkipRules(), options_.skip,
+                              options_.no_skip);
+}
+
+std::optional<Verdict> Policy::Admit(OpLedger& ledger,
+                                     const CallTraits& call) const {
+  if (call.capturing) return Verdict::kSkipCapture;
+  if (options_.log_once && ledger.reported()) return Verdict::kSkipReported;
+  // A look first and the slot last: a call that is skipped for its arguments
+  // must not take a slot from another thread even for a moment.
+  if (!ledger.HasFreeSlot(options_.max_checks)) return Verdict::kSkipThrottle;
+  if (const auto too_large = AdmitOutputs(call.max_numel)) return too_large;
+  if (!call.supported) return Verdict::kSkipUnsupported;
+  if (!ledger.TryAdmit(options_.max_checks)) return Verdict::kSkipThrottle;
+  return std::nullopt;
+}
+
+std::optional<Verdict> Policy::AdmitOutputs(int64_t max_output_numel) const {
+  if (options_.max_numel > 0 && max_output_numel > options_.max_numel) {
+    return Verdict::kSkipSize;
+  }
+  return std::nullopt;
+}
+
+Tolerance Policy::ToleranceFor(const OpTraits& op,
+                               const CallTraits& call) const {
+  return EffectiveTolerance(op.key, call, OriginalToleranceRules(),
+                            options_.tolerance);
+}
+
+bool Policy::OnVerdict(OpLedger& ledger, Verdict verdict) const {
+  ledger.Count(verdict);
+  const Outcome outcome = OutcomeOf(verdict);
+  if (outcome == Outcome::kUntrusted) {
+    ledger.ReturnSlot();
+    return false;
+  }
+  // Marked before the check counts as finished; see Settled().
+  const bool log = outcome == Outcome::kFail &&
+                   (!options_.log_once || ledger.MarkReported());
+  ledger.FinishCheck();
+  return log;
+}
+
+void Policy::OnAbandoned(OpLedger& ledger, Verdict verdict) const {
+  ledger.Count(verdict);
+  ledger.ReturnSlot();
+}
+
+std::optional<Verdict> Policy::Settled(const OpLedger& ledger) const {
+  // Read in this order: when the last check has finished, its report shows.
+  const bool exhausted = ledger.exhausted(options_.max_checks);
+  if (options_.log_once && ledger.reported()) return Verdict::kSkipReported;
+  if (exhausted) return Verdict::kSkipThrottle;
+  return std::nullopt;
+}
+
+}  // namespace flaggems

@@ -1,0 +1,309 @@
+#include "flaggems/policy/policy.h"
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "flaggems/comparator/tolerance.h"
+#include "flaggems/core/op_key.h"
+#include "flaggems/core/verdict.h"
+#include "flaggems/policy/op_ledger.h"
+#include "flaggems/policy/op_traits.h"
+#include "gtest/gtest.h"
+
+namespace flaggems {
+namespace {
+
+const OpKey kMm{"aten", "mm", ""};
+
+PolicyOptions Options(int64_t max_checks, bool log_once = true) {
+  PolicyOptions options;
+  options.max_checks = max_checks;
+  options.log_once = log_once;
+  return options;
+}
+
+TEST(PolicyOptionsTest, DefaultsAreTheOriginals) {
+  const PolicyOptions options;
+  EXPECT_EQ(options.tolerance.rtol, 1e-4);
+  EXPECT_EQ(options.tolerance.atol, 1e-5);
+  EXPECT_EQ(options.max_checks, 10);
+  EXPECT_EQ(options.max_numel, 1'000'000);
+  EXPECT_TRUE(options.log_once);
+}
+
+// ---- Which reason a call with several gets.
+
+struct Case {
+  std::string name;
+  bool capturing;
+  bool reported;
+  bool throttled;
+  bool large;
+  bool supported;
+  std::optional<Verdict> expected;
+};
+
+void PrintTo(const Case& c, std::ostream* os) { *os << c.name; }
+
+class AdmitOrderTest : public testing::TestWithParam<Case> {};
+
+TEST_P(AdmitOrderTest, FirstReasonWinsAndASkipTakesNoSlot) {
+  const Case& c = GetParam();
+  const Policy policy(Options(1));
+  OpLedger ledger(kMm);
+  if (c.reported) ledger.MarkReported();
+  if (c.throttled) {
+    ASSERT_TRUE(ledger.TryAdmit(1));
+    ledger.FinishCheck();
+  }
+  CallTraits call;
+  call.capturing = c.capturing;
+  call.max_numel = c.large ? 1'000'001 : 1'000'000;
+  call.supported = c.supported;
+  EXPECT_EQ(policy.Admit(ledger, call), c.expected);
+  EXPECT_EQ(ledger.calls(), 0);
+  EXPECT_EQ(ledger.HasFreeSlot(1), !c.throttled && c.expected.has_value());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Reasons, AdmitOrderTest,
+    testing::Values(
+        Case{"all", true, true, true, true, false, Verdict::kSkipCapture},
+        Case{"not_capturing", false, true, true, true, false,
+             Verdict::kSkipReported},
+        Case{"not_reported", false, false, true, true, false,
+             Verdict::kSkipThrottle},
+        Case{"not_throttled", false, false, false, true, false,
+             Verdict::kSkipSize},
+        Case{"not_large", false, false, false, false, false,
+             Verdict::kSkipUnsupported},
+        Case{"none", false, false, false, false, true, std::nullopt},
+        Case{"capturing_alone", true, false, false, false, true,
+             Verdict::kSkipCapture},
+        Case{"reported_alone", false, true, false, false, true,
+             Verdict::kSkipReported},
+        Case{"large_alone", false, false, false, true, true,
+             Verdict::kSkipSize}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(PolicyTest, CallsSkippedForTheirSizeUseUpNothing) {
+  const Policy policy(Options(1));
+  OpLedger ledger(kMm);
+  CallTraits large;
+  large.max_numel = 2'000'000;
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(policy.Admit(ledger, large), Verdict::kSkipSize);
+  }
+  EXPECT_EQ(policy.Admit(ledger, {}), std::nullopt);
+  EXPECT_EQ(policy.Admit(ledger, {}), Verdict::kSkipThrottle);
+}
+
+TEST(PolicyTest, OutputsCountForTheSizeToo) {
+  const Policy policy(Options(1));
+  OpLedger ledger(kMm);
+  EXPECT_EQ(policy.Admit(ledger, {}), std::nullopt);
+  EXPECT_EQ(policy.AdmitOutputs(1'000'000), std::nullopt);
+  EXPECT_EQ(policy.AdmitOutputs(1'000'001), Verdict::kSkipSize);
+  policy.OnAbandoned(ledger, Verdict::kSkipSize);
+  EXPECT_EQ(ledger.count(Verdict::kSkipSize), 1);
+  EXPECT_EQ(policy.Admit(ledger, {}), std::nullopt);
+}
+
+TEST(PolicyTest, NoSizeLimit) {
+  PolicyOptions options = Options(1);
+  options.max_numel = 0;
+  const Policy policy(options);
+  OpLedger ledger(kMm);
+  CallTraits call;
+  call.max_numel = INT64_MAX;
+  EXPECT_EQ(policy.AdmitOutputs(INT64_MAX), std::nullopt);
+  EXPECT_EQ(policy.Admit(ledger, call), std::nullopt);
+}
+
+TEST(PolicyTest, NoChecksAtAll) {
+  const Policy policy(Options(0));
+  OpLedger ledger(kMm);
+  EXPECT_EQ(policy.Settled(ledger), Verdict::kSkipThrottle);
+  EXPECT_EQ(policy.Admit(ledger, {}), Verdict::kSkipThrottle);
+}
+
+TEST(PolicyTest, FirstFailureIsLoggedAndEndsTheChecks) {
+  const Policy policy(Options(10));
+  OpLedger ledger(kMm);
+  ASSERT_EQ(policy.Admit(ledger, {}), std::nullopt);
+  ASSERT_EQ(policy.Admit(ledger, {}), std::nullopt);
+  EXPECT_TRUE(policy.OnVerdict(ledger, Verdict::kFailValue));
+  // Found by another thread in the meantime.
+  EXPECT_FALSE(policy.OnVerdict(ledger, Verdict::kFailDtype));
+  EXPECT_EQ(ledger.count(Verdict::kFailValue), 1);
+  EXPECT_EQ(ledger.count(Verdict::kFailDtype), 1);
+  EXPECT_EQ(policy.Settled(ledger), Verdict::kSkipReported);
+  EXPECT_EQ(policy.Admit(ledger, {}), Verdict::kSkipReported);
+}
+
+TEST(PolicyTest, WithoutLogOnceEveryFailureIsLogged) {
+  const Policy policy(Options(3, /*log_once=*/false));
+  OpLedger ledger(kMm);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(policy.Admit(ledger, {}), std::nullopt);
+    EXPECT_EQ(policy.Settled(ledger), std::nullopt);
+    EXPECT_TRUE(policy.OnVerdict(ledger, Verdict::kFailValue));
+  }
+  EXPECT_EQ(policy.Settled(ledger), Verdict::kSkipThrottle);
+}
+
+TEST(PolicyTest, OnlyFailuresAreLogged) {
+  const Policy policy(Options(100));
+  OpLedger ledger(kMm);
+  for (int i = 0; i < kNumVerdicts; ++i) {
+    const Verdict verdict = static_cast<Verdict>(i);
+    const Outcome outcome = OutcomeOf(verdict);
+    if (outcome == Outcome::kFail || outcome == Outcome::kSkip) continue;
+    ASSERT_EQ(policy.Admit(ledger, {}), std::nullopt);
+    EXPECT_FALSE(policy.OnVerdict(ledger, verdict));
+    EXPECT_EQ(ledger.count(verdict), 1);
+  }
+  EXPECT_FALSE(ledger.reported());
+}
+
+TEST(PolicyTest, UntrustedCallsGiveTheirSlotBack) {
+  const Policy policy(Options(1));
+  OpLedger ledger(kMm);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_EQ(policy.Admit(ledger, {}), std::nullopt);
+    EXPECT_FALSE(policy.OnVerdict(ledger, Verdict::kUntrustedEmpty));
+    EXPECT_EQ(policy.Settled(ledger), std::nullopt);
+  }
+  // An error does use its slot up: a reference that fails may be slow to.
+  ASSERT_EQ(policy.Admit(ledger, {}), std::nullopt);
+  EXPECT_FALSE(policy.OnVerdict(ledger, Verdict::kErrorReference));
+  EXPECT_EQ(policy.Settled(ledger), Verdict::kSkipThrottle);
+  EXPECT_EQ(ledger.calls(), 6);
+}
+
+TEST(PolicyTest, NotSettledWhileASlotCouldComeBack) {
+  const Policy policy(Options(1));
+  OpLedger ledger(kMm);
+  ASSERT_EQ(policy.Admit(ledger, {}), std::nullopt);
+  EXPECT_EQ(policy.Admit(ledger, {}), Verdict::kSkipThrottle);
+  EXPECT_EQ(policy.Settled(ledger), std::nullopt);
+  policy.OnAbandoned(ledger, Verdict::kSkipUnsupported);
+  EXPECT_EQ(policy.Settled(ledger), std::nullopt);
+  EXPECT_EQ(policy.Admit(ledger, {}), std::nullopt);
+}
+
+TEST(PolicyTest, SkipReasonUsesTheOptions) {
+  PolicyOptions options;
+  options.skip = {"mm", "relu"};
+  options.no_skip = {"clone", "relu"};
+  const Policy policy(options);
+  const auto reason = [&policy](const char* name) {
+    OpTraits op;
+    op.key = {"aten", name, ""};
+    return policy.SkipReason(op);
+  };
+  EXPECT_TRUE(reason("mm"));
+  EXPECT_FALSE(reason("clone"));
+  EXPECT_FALSE(reason("relu"));
+  EXPECT_TRUE(reason("copy_"));
+  EXPECT_FALSE(reason("add"));
+}
+
+TEST(PolicyTest, ToleranceHasTheHalfPrecisionFloor) {
+  PolicyOptions options;
+  options.tolerance = {1e-3, 0.5};
+  const Policy policy(options);
+  OpTraits op;
+  op.key = kMm;
+  CallTraits half;
+  half.half_precision_input = true;
+  EXPECT_EQ(policy.ToleranceFor(op, half).rtol, 1e-2);
+  EXPECT_EQ(policy.ToleranceFor(op, half).atol, 0.5);
+  EXPECT_EQ(policy.ToleranceFor(op, {}).rtol, 1e-3);
+}
+
+// ---- Threads.
+
+// Eight threads call one operator; every fifth admitted call is abandoned,
+// every seventh untrusted, the rest judged. Whatever happens in which order,
+// as many checks end as there are slots, and every call is counted once.
+TEST(PolicyThreadsTest, SlotsAndCountsHold) {
+  constexpr int kThreads = 8;
+  constexpr int kCalls = 2000;
+  for (bool log_once : {false, true}) {
+    const Policy policy(Options(50, log_once));
+    OpLedger ledger(kMm);
+    std::atomic<int64_t> judged{0}, logged{0}, serial{0};
+    std::atomic<bool> wrong_settled{false};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < kCalls; ++i) {
+          const std::optional<Verdict> settled = policy.Settled(ledger);
+          const std::optional<Verdict> skip = policy.Admit(ledger, {});
+          // What is settled stays: a later call ends in the same verdict.
+          if (settled.has_value() && skip != settled) wrong_settled = true;
+          if (skip.has_value()) {
+            ledger.Count(*skip);
+            continue;
+          }
+          const int64_t n = serial.fetch_add(1);
+          if (n % 5 == 1) {
+            policy.OnAbandoned(ledger, Verdict::kSkipSize);
+          } else if (n % 7 == 1) {
+            policy.OnVerdict(ledger, Verdict::kUntrustedEmpty);
+          } else {
+            judged.fetch_add(1);
+            const bool fails = n >= 30;
+            if (policy.OnVerdict(
+                    ledger, fails ? Verdict::kFailValue : Verdict::kPass)) {
+              logged.fetch_add(1);
+            }
+          }
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_FALSE(wrong_settled.load());
+    EXPECT_EQ(ledger.calls(), kThreads * kCalls);
+    EXPECT_EQ(ledger.count(Verdict::kPass) + ledger.count(Verdict::kFailValue),
+              judged.load());
+    if (log_once) {
+      EXPECT_LE(judged.load(), 50);
+      EXPECT_EQ(logged.load(), 1);
+      EXPECT_EQ(policy.Settled(ledger), Verdict::kSkipReported);
+    } else {
+      EXPECT_EQ(judged.load(), 50);
+      EXPECT_EQ(logged.load(), ledger.count(Verdict::kFailValue));
+      EXPECT_EQ(policy.Settled(ledger), Verdict::kSkipThrottle);
+    }
+  }
+}
+
+// The last check both fails and uses the last slot up: whoever sees the
+// operator settled sees it reported.
+TEST(PolicyThreadsTest, SettledByTheLastCheckIsReported) {
+  for (int round = 0; round < 500; ++round) {
+    const Policy policy(Options(1));
+    OpLedger ledger(kMm);
+    ASSERT_EQ(policy.Admit(ledger, {}), std::nullopt);
+    std::optional<Verdict> seen;
+    std::thread watcher([&] {
+      while (!(seen = policy.Settled(ledger)).has_value()) {
+        std::this_thread::yield();
+      }
+    });
+    EXPECT_TRUE(policy.OnVerdict(ledger, Verdict::kFailValue));
+    watcher.join();
+    ASSERT_EQ(seen, Verdict::kSkipReported);
+  }
+}
+
+}  // namespace
+}  // namespace flaggems
