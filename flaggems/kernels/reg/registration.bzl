@@ -63,6 +63,22 @@ def registration_targets(backend):
         deps = leaves,
     )
 
+def all_kernels_but(name, backend, families):
+    """A testonly library with all kernels of a backend but some families'.
+
+    For tests that plant a kernel of their own in place of ours.
+    """
+    native.cc_library(
+        name = name,
+        testonly = 1,
+        visibility = ["//flaggems:internal"],
+        deps = [
+            ":op_%s_%s_reg" % (row.name, backend)
+            for row in OPS
+            if backend in row.backends and row.name not in families
+        ],
+    )
+
 def kernel_table(name, backends):
     """A header with every kernel that OPS promises, for tests."""
     lines = ["// Every kernel of the table, as \"aten::op.overload backend\".", "#pragma once", "namespace flaggems {", "inline constexpr const char* kKernelTable[] = {"]

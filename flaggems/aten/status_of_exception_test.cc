@@ -1,0 +1,64 @@
+#include "flaggems/aten/status_of_exception.h"
+
+#include <c10/util/Exception.h>
+#include <gtest/gtest.h>
+
+#include <new>
+#include <stdexcept>
+#include <vector>
+
+#include "flaggems/core/status_testutil.h"
+
+namespace flaggems {
+namespace {
+
+struct Case {
+  std::string name;
+  void (*fail)();
+  absl::StatusCode code;
+  std::string text;
+};
+
+void PrintTo(const Case& c, std::ostream* os) { *os << c.name; }
+
+class StatusOfExceptionTest : public testing::TestWithParam<Case> {};
+
+TEST_P(StatusOfExceptionTest, HasCodeAndFirstLine) {
+  const absl::Status status = StatusOrOf([&] {
+    GetParam().fail();
+    return absl::OkStatus();
+  });
+  EXPECT_THAT(status, StatusIs(GetParam().code));
+  EXPECT_EQ(status.message(), GetParam().text);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Exceptions, StatusOfExceptionTest,
+    testing::ValuesIn(std::vector<Case>{
+        {"BadAlloc", [] { throw std::bad_alloc(); },
+         absl::StatusCode::kResourceExhausted, "out of host memory"},
+        {"DeviceMemory",
+         [] { TORCH_CHECK_WITH(OutOfMemoryError, false, "no memory\nmore"); },
+         absl::StatusCode::kResourceExhausted, "no memory"},
+        {"HostAllocator",
+         [] { TORCH_CHECK(false, "DefaultCPUAllocator: can't allocate"); },
+         absl::StatusCode::kResourceExhausted,
+         "DefaultCPUAllocator: can't allocate"},
+        {"NotImplemented",
+         [] { TORCH_CHECK_NOT_IMPLEMENTED(false, "no such dtype"); },
+         absl::StatusCode::kUnimplemented, "no such dtype"},
+        {"Torch", [] { TORCH_CHECK(false, "bad size\nbacktrace"); },
+         absl::StatusCode::kInternal, "bad size"},
+        {"Standard", [] { throw std::runtime_error("first\nsecond"); },
+         absl::StatusCode::kInternal, "first"},
+        {"Other", [] { throw 3; }, absl::StatusCode::kInternal,
+         "an exception that is no std::exception"},
+    }),
+    [](const auto& info) { return info.param.name; });
+
+TEST(StatusOrOf, PassesResultsThrough) {
+  EXPECT_TRUE(StatusOrOf([] { return absl::OkStatus(); }).ok());
+}
+
+}  // namespace
+}  // namespace flaggems

@@ -1,0 +1,266 @@
+// The command line as its users call it: arguments in, exit code and output
+// out.
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <torch/csrc/jit/serialization/pickle.h>
+#include <torch/script.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace flaggems {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::MatchesRegex;
+using testing::Not;
+
+constexpr char kBinary[] = "tools/precision/precision";
+constexpr char kWrongRelu[] = "tools/precision/precision_with_wrong_relu";
+constexpr char kTestData[] = "tools/precision/testdata/";
+
+struct Result {
+  int exit_code = -1;
+  std::string output;  // stdout and stderr
+};
+
+Result Execute(const std::string& binary, const std::string& arguments) {
+  Result result;
+  const std::string command =
+      absl::StrCat(binary, " ", arguments, " 2>&1 </dev/null");
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return result;
+  std::array<char, 4096> buffer;
+  while (size_t n = fread(buffer.data(), 1, buffer.size(), pipe)) {
+    result.output.append(buffer.data(), n);
+  }
+  const int status = pclose(pipe);
+  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return result;
+}
+
+std::string Temp(const std::string& name) {
+  return absl::StrCat(testing::TempDir(), "/", name);
+}
+
+std::string LogFlag() {
+  return absl::StrCat(" --precision_path=", Temp("precision.log"));
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  return std::string((std::istreambuf_iterator<char>(file)),
+                     std::istreambuf_iterator<char>());
+}
+
+std::string SaveScript(const std::string& name, const std::string& code) {
+  torch::jit::Module module(name);
+  module.define(code);
+  const std::string path = Temp(name + ".pt");
+  module.save(path);
+  return path;
+}
+
+std::string SaveInputs(const std::string& name, const c10::IValue& value) {
+  const std::vector<char> bytes = torch::pickle_save(value);
+  const std::string path = Temp(name);
+  std::ofstream(path, std::ios::binary)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  return path;
+}
+
+TEST(Run, AnExportedModelWithItsOwnInputsIsRight) {
+  const Result result =
+      Execute(kBinary, absl::StrCat("run ", kTestData, "tiny.pt2", LogFlag()));
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, AllOf(HasSubstr("relu"), HasSubstr("_softmax"),
+                                   HasSubstr("addmm"), HasSubstr(", 0 wrong")));
+  EXPECT_THAT(ReadFile(Temp("precision.log")), IsEmpty());
+}
+
+TEST(Run, ATorchScriptModelWithAnInputFileIsRight) {
+  const Result result = Execute(
+      kBinary, absl::StrCat("run ", kTestData, "tiny.pt --inputs=", kTestData,
+                            "inputs.pt --repeat=3 --quiet", LogFlag()));
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("9 calls checked: 9 right"));
+}
+
+TEST(Run, OneWrongKernelIsOneLineAndExitCodeOne) {
+  const Result result = Execute(
+      kWrongRelu,
+      absl::StrCat("run ", kTestData, "tiny.pt2 --repeat=2", LogFlag()));
+  EXPECT_EQ(result.exit_code, 1) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("wrong: relu"));
+  EXPECT_THAT(
+      ReadFile(Temp("precision.log")),
+      MatchesRegex(
+          "[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2} "
+          "\\[WARNING\\] Op: relu \\| FAIL \\| in: \\[\\(2, "
+          "3\\):torch\\.float32\\] \\| out: \\(2, 3\\):torch\\.float32 \\| "
+          "max_abs: [0-9]\\.[0-9]{6}e[+-][0-9]{2} \\| max_rel: "
+          "[0-9]\\.[0-9]{6}e[+-][0-9]{2} \\| rtol=0\\.0001, atol=1e-05\n"));
+}
+
+TEST(Run, IncludeAndExcludeSelectKernels) {
+  const std::string model = absl::StrCat("run ", kTestData, "tiny.pt2");
+  Result result =
+      Execute(kWrongRelu, absl::StrCat(model, " --exclude=relu", LogFlag()));
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  result = Execute(kWrongRelu,
+                   absl::StrCat(model, " --include=softmax,addmm", LogFlag()));
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("2 calls checked"));
+}
+
+TEST(Run, OptionsComeFromFlagsAndFlagFiles) {
+  std::ofstream(Temp("flags")) << "--precision_rtol=1e9\n";
+  const Result result =
+      Execute(kWrongRelu, absl::StrCat("run ", kTestData,
+                                       "tiny.pt2 --flagfile=", Temp("flags"),
+                                       " --precision_atol=1e9", LogFlag()));
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+}
+
+struct BadCase {
+  std::string name;
+  std::string arguments;  // $TMP and $DATA are replaced
+  int exit_code;
+  std::string message;
+};
+
+void PrintTo(const BadCase& c, std::ostream* os) { *os << c.name; }
+
+class BadInputTest : public testing::TestWithParam<BadCase> {
+ protected:
+  static void SetUpTestSuite() {
+    std::ofstream(Temp("text.pt")) << "no model\n";
+    std::ofstream(Temp("empty.pt"));
+    const std::string whole = ReadFile(absl::StrCat(kTestData, "tiny.pt"));
+    std::ofstream(Temp("truncated.pt"), std::ios::binary)
+        << whole.substr(0, whole.size() / 2);
+    const std::string package = ReadFile(absl::StrCat(kTestData, "tiny.pt2"));
+    std::ofstream(Temp("truncated.pt2"), std::ios::binary)
+        << package.substr(0, package.size() / 2);
+    SaveScript("throws", "def forward(self, x):\n  assert False, \"no\"\n");
+    SaveInputs("two.pt", c10::ivalue::Tuple::create(
+                             {at::ones({2, 4}), at::ones({2, 4})}));
+    SaveInputs("shape.pt", c10::ivalue::Tuple::create({at::ones({2, 5})}));
+    SaveInputs("dtype.pt",
+               c10::ivalue::Tuple::create({at::ones({2, 4}, at::kLong)}));
+    SaveInputs("number.pt", c10::IValue(3));
+  }
+};
+
+TEST_P(BadInputTest, IsAClearErrorAndAnExitCode) {
+  const std::string arguments = absl::StrReplaceAll(
+      GetParam().arguments,
+      {{"$TMP", testing::TempDir()}, {"$DATA/", kTestData}});
+  const Result result = Execute(kBinary, arguments + LogFlag());
+  EXPECT_EQ(result.exit_code, GetParam().exit_code) << result.output;
+  EXPECT_THAT(result.output, HasSubstr(GetParam().message));
+  EXPECT_THAT(result.output, Not(HasSubstr("terminate called")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Arguments, BadInputTest,
+    testing::ValuesIn(std::vector<BadCase>{
+        {"NoCommand", "", 2, "which command?"},
+        {"UnknownCommand", "walk", 2, "unknown command \"walk\""},
+        {"NoModel", "run", 2, "which model?"},
+        {"TwoModels", "run a b", 2, "one MODEL expected"},
+        {"UnknownFlag", "run $DATA/tiny.pt2 --repaet=2", 2, "--repeat"},
+        {"BadFlagValue", "run $DATA/tiny.pt2 --repeat=x", 2, "--repeat=x"},
+        {"ZeroRepeat", "run $DATA/tiny.pt2 --repeat=0", 2, "--repeat=0"},
+        {"UnknownDevice", "run $DATA/tiny.pt2 --device=cuda", 2,
+         "--device=cuda"},
+        {"UnknownKernels", "run $DATA/tiny.pt2 --kernels=all", 2,
+         "--kernels=all"},
+        {"UnknownInclude", "run $DATA/tiny.pt2 --include=softmaxx", 2,
+         "did you mean"},
+        {"NegativeTolerance", "run $DATA/tiny.pt2 --precision_rtol=-1", 2,
+         "rtol"},
+        {"NanTolerance", "run $DATA/tiny.pt2 --precision_atol=nan", 2, "atol"},
+        {"NegativeMaxChecks", "run $DATA/tiny.pt2 --precision_max_checks=-1", 2,
+         "max_checks"},
+        {"MissingModel", "run $TMP/none.pt", 3, "none.pt"},
+        {"Directory", "run $TMP", 3, "is a directory"},
+        {"Text", "run $TMP/text.pt", 3, "not a model file"},
+        {"EmptyFile", "run $TMP/empty.pt", 3, "not a model file"},
+        {"Truncated", "run $TMP/truncated.pt", 3, "truncated"},
+        {"TruncatedPackage", "run $TMP/truncated.pt2", 3, "truncated"},
+        {"StateDict", "run $DATA/inputs.pt", 3, "no program"},
+        {"NoInputs", "run $DATA/tiny.pt", 3, "--inputs"},
+        {"MissingInputs", "run $DATA/tiny.pt --inputs=$TMP/none.pt", 3,
+         "none.pt"},
+        {"TextInputs", "run $DATA/tiny.pt --inputs=$TMP/text.pt", 3, "text.pt"},
+        {"TooManyInputs", "run $DATA/tiny.pt --inputs=$TMP/two.pt", 3,
+         "argument"},
+        {"TooManyInputsOfAPackage", "run $DATA/tiny.pt2 --inputs=$TMP/two.pt",
+         3, "the model failed in run 1 of 1"},
+        {"WrongShape", "run $DATA/tiny.pt --inputs=$TMP/shape.pt", 3,
+         "the model failed in run 1 of 1"},
+        {"WrongShapeOfAPackage", "run $DATA/tiny.pt2 --inputs=$TMP/shape.pt", 3,
+         "the model failed in run 1 of 1"},
+        {"WrongDtype", "run $DATA/tiny.pt --inputs=$TMP/dtype.pt", 3,
+         "the model failed in run 1 of 1"},
+        {"NumberForTensor", "run $DATA/tiny.pt --inputs=$TMP/number.pt", 3,
+         "the model failed in run 1 of 1"},
+        {"ModelThrows", "run $TMP/throws.pt --inputs=$DATA/inputs.pt", 3,
+         "the model failed in run 1 of 1"},
+        {"ListWithArgument", "list x", 2, "takes no arguments"},
+    }),
+    [](const auto& info) { return info.param.name; });
+
+TEST(BadLog, IsOneClearError) {
+  const std::string run = absl::StrCat("run ", kTestData, "tiny.pt2");
+  Result result =
+      Execute(kBinary, absl::StrCat(run, " --precision_path=/proc/x/y.log"));
+  EXPECT_EQ(result.exit_code, 3) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("/proc/x"));
+  result = Execute(kBinary,
+                   absl::StrCat(run, " --precision_path=", testing::TempDir()));
+  EXPECT_NE(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("directory"));
+}
+
+TEST(Help, OfEveryCommandIsExitCodeZero) {
+  EXPECT_THAT(Execute(kBinary, "--help").output,
+              AllOf(HasSubstr("run"), HasSubstr("list")));
+  const Result run = Execute(kBinary, "run --help");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.output, AllOf(HasSubstr("--inputs"), HasSubstr("--repeat=1"),
+                                HasSubstr("Exit code")));
+  EXPECT_EQ(Execute(kBinary, "list -h").exit_code, 0);
+}
+
+TEST(List, ShowsEveryKernelAndItsTreatment) {
+  const Result result = Execute(kBinary, "list");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.output,
+              AllOf(HasSubstr("aten::add.out"), HasSubstr("skipped: "),
+                    HasSubstr("aten::mm"), HasSubstr("checked: fixed")));
+  EXPECT_THAT(Execute(kBinary, "list --include=add").output,
+              AllOf(HasSubstr("aten::add.Tensor"), Not(HasSubstr("mm"))));
+}
+
+TEST(Output, HasNoControlCharactersOffATerminal) {
+  const Result result =
+      Execute(kBinary, absl::StrCat("run ", kTestData, "tiny.pt2", LogFlag()));
+  EXPECT_THAT(result.output, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(result.output, Not(HasSubstr("Overriding")));
+}
+
+}  // namespace
+}  // namespace flaggems
