@@ -684,6 +684,36 @@ TEST(CompareOracleTest, DoublesBeyondFloat32) {
   }
 }
 
+// Each element's ratios exceed the ones before by one or two ulps only, while
+// the first element holds the largest absolute error.
+TEST(CompareOracleTest, MaximaThatRiseByAnUlp) {
+  std::vector<double> got(640), want(640, 1.0);
+  want[0] = 1e6;
+  got[0] = 1e6 + 1;
+  double value = 1.5;
+  for (size_t i = 1; i < got.size(); ++i) {
+    got[i] = value;
+    value = std::nextafter(value, 2.0);
+  }
+  const Comparison c = MustCompare<double>(DType::kFloat64, got, want, {1, 0});
+  EXPECT_TRUE(SameComparison(c, Oracle(got, want, {1, 0})));
+  EXPECT_EQ(c.worst, 639);
+  EXPECT_EQ(c.max_abs_diff, 1);
+}
+
+// Limits of subnormal values round up; the highest score is among them.
+TEST(CompareOracleTest, LimitsThatRoundUpToASubnormal) {
+  std::vector<double> got(640, 1.0), want(640, 1.0);
+  got[0] = 1.675;
+  want[500] = 5e-324;
+  got[500] = 1e-323;
+  const Comparison c =
+      MustCompare<double>(DType::kFloat64, got, want, {0.75, 0});
+  EXPECT_TRUE(SameComparison(c, Oracle(got, want, {0.75, 0})));
+  EXPECT_EQ(c.worst, 500);
+  EXPECT_EQ(c.score, 1);
+}
+
 // ---- Layouts.
 
 // The elements of `row_major` in memory with another stride order, gaps,
