@@ -56,7 +56,7 @@ void OpLedger::Reset() {
 }
 
 OpLedger* LedgerBook::Get(const OpKey& key) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   std::unique_ptr<OpLedger>& ledger = ledgers_[key];
   if (ledger == nullptr) ledger = std::make_unique<OpLedger>(key);
   return ledger.get();
@@ -65,7 +65,7 @@ OpLedger* LedgerBook::Get(const OpKey& key) {
 std::vector<const OpLedger*> LedgerBook::All() const {
   std::vector<const OpLedger*> all;
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     all.reserve(ledgers_.size());
     for (const auto& [key, ledger] : ledgers_) all.push_back(ledger.get());
   }
@@ -76,7 +76,7 @@ std::vector<const OpLedger*> LedgerBook::All() const {
 }
 
 void LedgerBook::Reset() {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& [key, ledger] : ledgers_) ledger->Reset();
 }
 

@@ -8,12 +8,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/synchronization/mutex.h"
 #include "flaggems/core/op_key.h"
 #include "flaggems/core/verdict.h"
 
@@ -87,9 +86,11 @@ class LedgerBook {
   void Reset();
 
  private:
-  mutable absl::Mutex mutex_;
-  absl::flat_hash_map<OpKey, std::unique_ptr<OpLedger>> ledgers_
-      ABSL_GUARDED_BY(mutex_);
+  // std, because ThreadSanitizer does not see into the system's abseil and
+  // would report what absl::Mutex protects.
+  mutable std::mutex mutex_;
+  // Guarded by mutex_.
+  absl::flat_hash_map<OpKey, std::unique_ptr<OpLedger>> ledgers_;
 };
 
 }  // namespace flaggems
