@@ -32,10 +32,12 @@ def op(name, kernels, backends = ["cpu"], deps = [], test = None):
         test = test or "op_" + name + "_test",
     )
 
+_LOOPS = ["//flaggems/kernels/cpu:vec_loops"]
 _POINTWISE = ["//flaggems/kernels/cpu:pointwise"]
 _MATH = _POINTWISE + ["//flaggems/kernels/cpu:vec_math"]
 _REDUCE = ["//flaggems/kernels/cpu:reduce"]
-_ROWS = ["//flaggems/kernels/cpu:vec_math", "//flaggems/kernels/cpu:vec_loops"]
+_ROWS = ["//flaggems/kernels/cpu:vec_loops", "//flaggems/kernels/cpu:vec_math"]
+_SOFTMAX = ["//flaggems/kernels/cpu:softmax_rows"]
 _GEMM = ["//flaggems/kernels/cpu:gemm"]
 _INDEX = ["//flaggems/kernels/cpu:index_util"]
 
@@ -45,13 +47,13 @@ OPS = [
         "aten::add.Tensor": "add",
         "aten::add_.Tensor": "add_",
         "aten::add.out": "add_out",
-    }, deps = _POINTWISE),
-    op("sub", {"aten::sub.Tensor": "sub"}, deps = _POINTWISE),
+    }, deps = _POINTWISE, test = "op_binary_test"),
+    op("sub", {"aten::sub.Tensor": "sub"}, deps = _POINTWISE, test = "op_binary_test"),
     op("mul", {
         "aten::mul.Tensor": "mul",
         "aten::mul_.Tensor": "mul_",
-    }, deps = _POINTWISE),
-    op("div", {"aten::div.Tensor": "div"}, deps = _POINTWISE),
+    }, deps = _POINTWISE, test = "op_binary_test"),
+    op("div", {"aten::div.Tensor": "div"}, deps = _POINTWISE, test = "op_binary_test"),
 
     # Pointwise, one tensor.
     op("neg", {"aten::neg": "neg"}, deps = _POINTWISE, test = "op_unary_test"),
@@ -66,35 +68,35 @@ OPS = [
     op("sigmoid", {"aten::sigmoid": "sigmoid"}, deps = _MATH, test = "op_unary_test"),
     op("tanh", {"aten::tanh": "tanh"}, deps = _MATH, test = "op_unary_test"),
     op("silu", {"aten::silu": "silu"}, deps = _MATH, test = "op_unary_test"),
-    op("gelu", {"aten::gelu": "gelu"}, deps = _MATH, test = "op_gelu_test"),
-    op("pow", {"aten::pow.Tensor_Scalar": "pow"}, deps = _MATH),
+    op("gelu", {"aten::gelu": "gelu"}, deps = _MATH, test = "op_unary_test"),
+    op("pow", {"aten::pow.Tensor_Scalar": "pow"}, deps = _MATH, test = "op_unary_test"),
 
     # Selection.
-    op("where", {"aten::where.self": "where"}, deps = _POINTWISE),
-    op("masked_fill", {"aten::masked_fill.Scalar": "masked_fill"}, deps = _POINTWISE),
+    op("where", {"aten::where.self": "where"}, deps = _LOOPS, test = "op_select_test"),
+    op("masked_fill", {"aten::masked_fill.Scalar": "masked_fill"}, deps = _LOOPS, test = "op_select_test"),
 
     # Reductions and scans.
-    op("sum", {"aten::sum.dim_IntList": "sum"}, deps = _REDUCE),
-    op("mean", {"aten::mean.dim": "mean"}, deps = _REDUCE),
-    op("amax", {"aten::amax": "amax"}, deps = _REDUCE),
-    op("argmax", {"aten::argmax": "argmax"}, deps = _REDUCE),
-    op("cumsum", {"aten::cumsum": "cumsum"}),
+    op("sum", {"aten::sum.dim_IntList": "sum"}, deps = _REDUCE, test = "op_reduce_test"),
+    op("mean", {"aten::mean.dim": "mean"}, deps = _REDUCE, test = "op_reduce_test"),
+    op("amax", {"aten::amax": "amax"}, deps = _REDUCE, test = "op_reduce_test"),
+    op("argmax", {"aten::argmax": "argmax"}, deps = _REDUCE, test = "op_reduce_test"),
+    op("cumsum", {"aten::cumsum": "cumsum"}, test = "op_reduce_test"),
 
     # Normalisation.
-    op("softmax", {"aten::_softmax": "softmax"}, deps = _ROWS),
-    op("log_softmax", {"aten::_log_softmax": "log_softmax"}, deps = _ROWS, test = "op_softmax_test"),
+    op("softmax", {"aten::_softmax": "softmax"}, deps = _SOFTMAX, test = "op_softmax_test"),
+    op("log_softmax", {"aten::_log_softmax": "log_softmax"}, deps = _SOFTMAX, test = "op_softmax_test"),
     op("layer_norm", {"aten::native_layer_norm": "layer_norm"}, deps = _ROWS),
 
     # Matrix products.
-    op("mm", {"aten::mm": "mm"}, deps = _GEMM),
-    op("addmm", {"aten::addmm": "addmm"}, deps = _GEMM),
-    op("bmm", {"aten::bmm": "bmm"}, deps = _GEMM),
+    op("mm", {"aten::mm": "mm"}, deps = _GEMM, test = "op_matmul_test"),
+    op("addmm", {"aten::addmm": "addmm"}, deps = _GEMM, test = "op_matmul_test"),
+    op("bmm", {"aten::bmm": "bmm"}, deps = _GEMM, test = "op_matmul_test"),
 
     # Indexing.
-    op("embedding", {"aten::embedding": "embedding"}, deps = _INDEX),
-    op("index_select", {"aten::index_select": "index_select"}, deps = _INDEX),
-    op("gather", {"aten::gather": "gather"}),
-    op("cat", {"aten::cat": "cat"}),
+    op("embedding", {"aten::embedding": "embedding"}, deps = _INDEX, test = "op_index_test"),
+    op("index_select", {"aten::index_select": "index_select"}, deps = _INDEX, test = "op_index_test"),
+    op("gather", {"aten::gather": "gather"}, test = "op_index_test"),
+    op("cat", {"aten::cat": "cat"}, test = "op_index_test"),
 ]
 
 # What the kernel files are compiled with beyond the repository's options.
