@@ -44,7 +44,7 @@ std::optional<int> JobRank() {
   for (const auto& launcher : kLaunchers) {
     const std::optional<int> rank = IntFromEnv(launcher.rank);
     const std::optional<int> world_size = IntFromEnv(launcher.world_size);
-    if (rank && world_size.value_or(1) > 1) return rank;
+    if (rank && world_size.value_or(2) > 1) return rank;
   }
   return std::nullopt;
 }

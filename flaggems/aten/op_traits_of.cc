@@ -7,11 +7,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/string_view.h"
 #include "flaggems/aten/dtype_of.h"
 #include "flaggems/aten/visit_tensors.h"
 
 namespace flaggems {
 namespace {
+
+// Operators that write arguments although their schemas do not say so.
+constexpr absl::string_view kWritesUnmarkedArguments[] = {
+    "native_batch_norm",  // running_mean and running_var, when training
+    "cudnn_batch_norm",
+    "miopen_batch_norm",
+};
 
 ValueDesc Describe(const c10::IValue& value) {
   if (value.isTensor()) {
@@ -66,6 +75,10 @@ OpTraits OpTraitsOf(const c10::OperatorHandle& op) {
     if (argument.alias_info() && argument.alias_info()->isWrite()) {
       traits.is_mutable = true;
     }
+  }
+  if (traits.key.ns == "aten" &&
+      absl::c_linear_search(kWritesUnmarkedArguments, traits.key.name)) {
+    traits.is_mutable = true;
   }
   for (const c10::Argument& result : schema.returns()) {
     if (result.alias_info() && !result.alias_info()->isWrite()) {

@@ -7,6 +7,7 @@ def absl_repository(name):
         name = name,
         debian_package = "libabsl-dev",
         targets = {
+            "//absl/algorithm:container": "absl_algorithm_container",
             "//absl/base:core_headers": "absl_core_headers",
             "//absl/container:flat_hash_map": "absl_flat_hash_map",
             "//absl/container:flat_hash_set": "absl_flat_hash_set",

@@ -71,14 +71,17 @@ absl::Status Check(const std::vector<std::string>& arguments, int depth) {
         absl::StrSplit(text, absl::MaxSplits('=', 1));
     const std::string name(parts.first);
     const bool has_value = absl::StrContains(text, '=');
+    // absl's own flag of that name reads the files when it is parsed.
+    const bool is_flag_file = name == "flagfile";
     absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
     const bool negated =
         flag == nullptr && absl::StartsWith(name, "no") && !has_value;
     if (negated) flag = absl::FindCommandLineFlag(name.substr(2));
-    if (flag == nullptr || (negated && !flag->IsOfType<bool>())) {
+    if (!is_flag_file &&
+        (flag == nullptr || (negated && !flag->IsOfType<bool>()))) {
       return UnknownFlag(name);
     }
-    if (flag->IsOfType<bool>() && !has_value) continue;
+    if (!is_flag_file && flag->IsOfType<bool>() && !has_value) continue;
     std::string value(parts.second);
     if (!has_value) {
       if (i + 1 >= arguments.size()) {
@@ -87,7 +90,7 @@ absl::Status Check(const std::vector<std::string>& arguments, int depth) {
       }
       value = arguments[++i];
     }
-    if (name == "flagfile") {
+    if (is_flag_file) {
       FG_RETURN_IF_ERROR(CheckFlagFiles(value, depth));
       continue;
     }
