@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
+#include "flaggems/core/mutex.h"
 #include "flaggems/core/status_macros.h"
 
 namespace flaggems {
@@ -113,7 +113,7 @@ class FileSink : public RecordSink {
  private:
   absl::Status SendLine(std::string line) {
     line.push_back('\n');
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (torn_) line.insert(0, 1, '\n');
     const ssize_t written = WriteOnce(fd_.get(), line.data(), line.size());
     if (written < 0) return SystemError(errno, "write to", path_);
@@ -129,7 +129,7 @@ class FileSink : public RecordSink {
 
   const std::string path_;
   const RecordFormatter formatter_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   const FileDescriptor fd_;
   // The file ends inside a line.
   bool torn_ ABSL_GUARDED_BY(mutex_) = false;

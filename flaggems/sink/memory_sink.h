@@ -8,8 +8,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "flaggems/core/check_record.h"
+#include "flaggems/core/mutex.h"
 #include "flaggems/sink/record_sink.h"
 
 namespace flaggems {
@@ -17,38 +17,38 @@ namespace flaggems {
 class MemorySink : public RecordSink {
  public:
   absl::Status Send(const CheckRecord& record) override {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (!status_.ok()) return status_;
     records_.push_back(record);
     return absl::OkStatus();
   }
 
   absl::Status Flush() override {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     ++flushes_;
     return status_;
   }
 
   // What was sent, in order.
   std::vector<CheckRecord> records() const {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     return records_;
   }
 
   int flushes() const {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     return flushes_;
   }
 
   // From now on Send() and Flush() return this; Send() keeps nothing unless
   // it is OK.
   void set_status(absl::Status status) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     status_ = std::move(status);
   }
 
  private:
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::vector<CheckRecord> records_ ABSL_GUARDED_BY(mutex_);
   int flushes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
