@@ -215,6 +215,7 @@ class CheckedKernel final : public c10::OperatorKernel {
       traits.supported = traits.supported && op_->reference != nullptr;
       if (const auto skip = session->policy().Admit(*op_->ledger, traits)) {
         op_->ledger->Count(*skip);
+        runtime_->CloseIfSettled(session.get(), *op_);
         return;
       }
       admitted = true;

@@ -314,6 +314,18 @@ TEST_F(CheckedKernelTest, TheFirstMaxChecksCallsAreChecked) {
   EXPECT_EQ(Count(Verdict::kSkipThrottle), 8);
 }
 
+TEST_F(CheckedKernelTest, WithMaxChecksZeroTheGateForwardsFromTheStart) {
+  PolicyOptions policy;
+  policy.max_checks = 0;
+  Start(policy);
+  Make("twice", Returning(F32({9})), kTwice);
+  EXPECT_TRUE(op_->gate->TryForward());
+  EXPECT_EQ(Count(Verdict::kSkipThrottle), 1);
+  Call(F32({1}));
+  EXPECT_EQ(Count(Verdict::kSkipThrottle), 2);
+  EXPECT_EQ(reference_->calls, 0);
+}
+
 TEST_F(CheckedKernelTest, SkippedAndEmptyCallsUseUpNothing) {
   PolicyOptions policy;
   policy.max_checks = 1;

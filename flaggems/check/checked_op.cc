@@ -11,6 +11,8 @@ void CheckRuntime::SetGate(const CheckedOp& op) {
     op.gate->Forward(op.ledger->counter(Verdict::kSkipDisabled));
   } else if (session_->policy().SkipReason(op.traits)) {
     op.gate->Forward(op.ledger->counter(Verdict::kSkipPolicy));
+  } else if (const auto settled = session_->policy().Settled(*op.ledger)) {
+    op.gate->Forward(op.ledger->counter(*settled));
   } else {
     op.gate->Check();
   }

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "flaggems/aten/array_view_of.h"
+#include "flaggems/aten/at_parallel_for.h"
 #include "flaggems/aten/dtype_of.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/visit_tensors.h"
@@ -109,8 +110,9 @@ OutputComparison CompareTensors(const at::Tensor& got, const at::Tensor& want,
   const at::Tensor host_want = ToHost(want);
   const ArrayView got_view = ArrayViewOf(host_got);
   const ArrayView want_view = ArrayViewOf(host_want);
+  AtParallelFor threads;
   const absl::StatusOr<Comparison> comparison =
-      Compare(got_view, want_view, tolerance);
+      Compare(got_view, want_view, tolerance, &threads);
   if (!comparison.ok()) {
     return Differs(Verdict::kErrorComparison,
                    std::string(comparison.status().message()));

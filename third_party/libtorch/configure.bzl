@@ -40,6 +40,8 @@ cc_library(
         "-ltorch_cpu",
         "-Wl,--as-needed",
         "-lc10",
+        # For code of ours that is compiled with -fopenmp, as torch's own is.
+        "-l{openmp}",
         # What those libraries need beyond c10 lies outside this folder.
         "-Wl,--unresolved-symbols=ignore-in-shared-libs",
     ],
@@ -100,7 +102,11 @@ def _impl(ctx):
     has_cuda = bool(root) and ctx.path(root + "/lib/libtorch_cuda.so").exists
     if root:
         ctx.symlink(root + "/include", "include")
-        text = _FOUND.format(lib = root + "/lib") + (_FOUND_CUDA if has_cuda else "")
+        text = _FOUND.format(
+            lib = root + "/lib",
+            # A wheel brings the runtime that its libraries were linked with.
+            openmp = ":libgomp.so.1" if ctx.path(root + "/lib/libgomp.so.1").exists else "gomp",
+        ) + (_FOUND_CUDA if has_cuda else "")
     else:
         text = _MISSING
     if not has_cuda:

@@ -1,6 +1,7 @@
 #include "tools/precision/model.h"
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/Logging.h>
 #include <caffe2/serialize/inline_container.h>
 #include <sys/stat.h>
 #include <torch/csrc/jit/serialization/import.h>
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/core/status_macros.h"
+#include "tools/precision/dispatch_exported_models.h"
 
 namespace flaggems {
 namespace {
@@ -40,6 +42,19 @@ absl::Status WithPath(const std::string& path, const absl::Status& status) {
   if (status.ok()) return status;
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", status.message()));
 }
+
+// Drops torch's own warnings while it lives: the runner lists every operator
+// that DispatchExportedModels() made it dispatch, which is what we want.
+class QuietTorchLog {
+ public:
+  QuietTorchLog() { FLAGS_caffe2_log_level = c10::GLOG_ERROR; }
+  ~QuietTorchLog() { FLAGS_caffe2_log_level = level_; }
+  QuietTorchLog(const QuietTorchLog&) = delete;
+  QuietTorchLog& operator=(const QuietTorchLog&) = delete;
+
+ private:
+  const int level_ = FLAGS_caffe2_log_level;
+};
 
 // What torch.save() wrote: (args, kwargs), args, kwargs or one argument.
 ModelInputs InputsFromValue(const c10::IValue& value) {
@@ -94,8 +109,9 @@ class TorchScriptModel : public Model {
 
 class ExportedModel : public Model {
  public:
-  ExportedModel(std::string path, torch::nativert::ModelRunnerHandle runner)
-      : path_(std::move(path)), runner_(std::move(runner)) {}
+  // Throws what the runner throws.
+  explicit ExportedModel(const std::string& path)
+      : path_(path), runner_(path, kExportedModel) {}
 
   std::string kind() const override { return "torch.export package"; }
 
@@ -109,7 +125,7 @@ class ExportedModel : public Model {
       const auto [data, size] = reader.getRecord(kSampleInputsRecord);
       const char* bytes = static_cast<const char*>(data.get());
       return std::optional<ModelInputs>(InputsFromValue(
-          torch::pickle_load(std::vector<char>(bytes, bytes + size))));
+          torch::jit::pickle_load(std::vector<char>(bytes, bytes + size))));
     });
   }
 
@@ -148,8 +164,9 @@ absl::StatusOr<std::unique_ptr<Model>> LoadModel(const std::string& path) {
   if (is_exported) {
     using Result = absl::StatusOr<std::unique_ptr<Model>>;
     Result model = StatusOrOf([&]() -> Result {
-      return std::make_unique<ExportedModel>(
-          path, torch::nativert::ModelRunnerHandle(path, kExportedModel));
+      FG_RETURN_IF_ERROR(DispatchExportedModels());
+      const QuietTorchLog quiet;
+      return std::make_unique<ExportedModel>(path);
     });
     if (!model.ok()) return WithPath(path, model.status());
     return model;
@@ -177,7 +194,7 @@ absl::StatusOr<ModelInputs> LoadInputs(const std::string& path) {
                                 std::istreambuf_iterator<char>());
   absl::StatusOr<ModelInputs> inputs =
       StatusOrOf([&]() -> absl::StatusOr<ModelInputs> {
-        return InputsFromValue(torch::pickle_load(bytes));
+        return InputsFromValue(torch::jit::pickle_load(bytes));
       });
   if (!inputs.ok()) {
     return absl::InvalidArgumentError(
