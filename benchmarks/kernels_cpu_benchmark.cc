@@ -10,8 +10,10 @@
 //     --benchmark_repetitions=5 --benchmark_enable_random_interleaving=true
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <functional>

@@ -104,6 +104,8 @@ OPS = [
 # comparisons vectorise; neither changes a result (no -ffast-math).
 KERNEL_COPTS = [
     "-O3",
+    # Without it at::parallel_for is a plain loop.
+    "-fopenmp",
     "-fno-math-errno",
     "-fno-trapping-math",
     # False alarms in torch's inlined headers at -O3.
@@ -134,6 +136,7 @@ def kernel_targets(backend):
     for test, libraries in tests.items():
         flaggems_cc_test(
             name = test,
+            size = "medium",
             deps = libraries + [
                 "//flaggems/kernels/testing:conformance",
                 "@libtorch//:torch_cpu",

@@ -23,6 +23,7 @@ at::Tensor amax(const at::Tensor& self, at::IntArrayRef dim, bool keepdim) {
     }
   }
   ReduceView view = MakeReduceView(self, dim, keepdim, self.scalar_type());
+  if (view.output.numel() == 0) return view.output;
   AT_DISPATCH_ALL_TYPES_AND3(
       at::kBFloat16, at::kHalf, at::kBool, self.scalar_type(), "amax_cpu", [&] {
         Reduce(Maximum<scalar_t>(), view.input.const_data_ptr<scalar_t>(),

@@ -32,6 +32,8 @@ at::Tensor argmax(const at::Tensor& self, std::optional<int64_t> dim,
   // Over all dimensions positions count in logical order.
   ReduceView view = MakeReduceView(dim.has_value() ? self : self.contiguous(),
                                    dims, keepdim, at::kLong);
+  // Nothing to compare, in a dtype without an order either.
+  if (view.n == 1 || view.output.numel() == 0) return view.output.zero_();
   AT_DISPATCH_ALL_TYPES_AND2(
       at::kBFloat16, at::kHalf, self.scalar_type(), "argmax_cpu", [&] {
         Reduce(MaximumIndex<scalar_t>(), view.input.const_data_ptr<scalar_t>(),

@@ -47,7 +47,8 @@ std::vector<Call> BinaryCalls(const Arguments& rest) {
           {"scalar_tensor",
            [with](Inputs& in) {
              const at::Tensor a = in.Random({1025});
-             return with(a, in.Of(at::kDouble, {}));
+             // Of few digits: it is converted to the dtype of a.
+             return with(a, in.Of(at::kBFloat16, {}).to(at::kDouble));
            }},
           {"scalar_left",
            [with](Inputs& in) {

@@ -23,6 +23,10 @@ at::Tensor index_select(const at::Tensor& self, int64_t dim,
   TORCH_CHECK(
       index.scalar_type() == at::kLong || index.scalar_type() == at::kInt,
       "index_select: index must be int32 or int64, not ", index.scalar_type());
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      self.dim() > 1 || !at::isBarebonesUnsignedType(self.scalar_type()),
+      "index_select_cpu: vectors of ", self.scalar_type(),
+      " are not supported, as in aten");
   const at::Tensor in = self.contiguous();
   at::DimVector sizes(self.sizes());
   int64_t outer = 1, inner = 1;

@@ -45,12 +45,13 @@ std::vector<Call> EmbeddingCalls() {
        }},
       {"index_too_large",
        [](Inputs& in) {
-         return EmbeddingArguments(in.Random({13, 7}), in.Index({5}, 3) + 13);
+         return EmbeddingArguments(in.Random({13, 7}),
+                                   in.Index({5}, 3).add(13));
        },
        /*refused=*/true},
       {"index_negative",
        [](Inputs& in) {
-         return EmbeddingArguments(in.Random({13, 7}), in.Index({5}, 3) - 5);
+         return EmbeddingArguments(in.Random({13, 7}), in.Index({5}, 3).sub(5));
        },
        /*refused=*/true},
       {"index_float",
@@ -90,7 +91,7 @@ std::vector<Call> IndexSelectCalls() {
                      at::ScalarType dtype = at::kLong) {
     return [=](Inputs& in) {
       return Arguments{in.Random(shape), dim,
-                       in.Index(index_shape, 3, dtype) + shift};
+                       in.Index(index_shape, 3, dtype).add(shift)};
     };
   };
   const std::vector<Call> more = {
@@ -125,7 +126,7 @@ std::vector<Call> GatherCalls() {
                      int64_t shift = 0, at::ScalarType dtype = at::kLong) {
     return [=](Inputs& in) {
       return Arguments{in.Random(shape), dim,
-                       in.Index(index_shape, limit, dtype) + shift, false};
+                       in.Index(index_shape, limit, dtype).add(shift), false};
     };
   };
   return {

@@ -95,6 +95,10 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm(
       input, normalized_shape, gamma, beta);
   const bool mixed = at::native::is_mixed_type(input, gamma, beta);
   if (mixed) at::native::check_mixed_data_type(input, gamma, beta);
+  TORCH_CHECK(!gamma.defined() || !beta.defined() ||
+                  gamma.scalar_type() == beta.scalar_type(),
+              "layer_norm: weight and bias must have the same dtype, got ",
+              gamma.scalar_type(), " and ", beta.scalar_type());
   const at::ScalarType statistics_dtype =
       at::native::param_scalar_type(input, mixed);
   const at::Tensor x = input.contiguous();

@@ -81,8 +81,12 @@ void FloatPower(at::TensorIteratorBase& iter, const at::Scalar& exponent) {
     if (!exponent.isComplex() && SimplePower<T, A>(iter, exponent.toDouble())) {
       return;
     }
-    const A e = exponent.to<A>();
-    MapUnary<T>(iter, Elementwise([e](A a) -> A { return std::pow(a, e); }));
+    // In double: exp(e log(a)) loses digits in proportion to log(a).
+    using Wide = c10::complex<double>;
+    const Wide e = exponent.to<Wide>();
+    MapUnary<T>(iter, Elementwise([e](A a) -> A {
+                  return static_cast<A>(std::pow(static_cast<Wide>(a), e));
+                }));
   } else {
     RealPower<T, A>(iter, exponent.toDouble());
   }

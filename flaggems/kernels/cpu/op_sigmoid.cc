@@ -23,8 +23,14 @@ at::Tensor sigmoid(const at::Tensor& self) {
             iter, RealOrComplex([](const auto* a, auto* y,
                                    int64_t n) { SigmoidArray(a, y, n); },
                                 [](auto a) {
-                                  return decltype(a)(1) /
-                                         (decltype(a)(1) + std::exp(-a));
+                                  // exp of a number with a negative real part
+                                  // does not overflow.
+                                  using A = decltype(a);
+                                  if (a.real() < 0) {
+                                    const A e = std::exp(a);
+                                    return e / (A(1) + e);
+                                  }
+                                  return A(1) / (A(1) + std::exp(-a));
                                 }));
       });
   return iter.output();

@@ -23,7 +23,14 @@ at::Tensor silu(const at::Tensor& self) {
             iter, RealOrComplex([](const auto* a, auto* y,
                                    int64_t n) { MulSigmoidArray(a, a, y, n); },
                                 [](auto a) {
-                                  return a / (decltype(a)(1) + std::exp(-a));
+                                  // exp of a number with a negative real part
+                                  // does not overflow.
+                                  using A = decltype(a);
+                                  if (a.real() < 0) {
+                                    const A e = std::exp(a);
+                                    return a * e / (A(1) + e);
+                                  }
+                                  return a / (A(1) + std::exp(-a));
                                 }));
       });
   return iter.output();

@@ -70,11 +70,6 @@ at::Tensor where(const at::Tensor& condition, const at::Tensor& self,
               "where: the condition must be a bool tensor, not ",
               condition.scalar_type());
   const at::ScalarType dtype = at::result_type(self, other);
-  // Not by element size: aten has no where() of the unsigned types beyond
-  // uint8.
-  TORCH_CHECK_NOT_IMPLEMENTED(!at::isBarebonesUnsignedType(dtype),
-                              "\"where_cpu\" not implemented for '", dtype,
-                              "'");
   const at::Tensor undefined;
   auto iter = at::TensorIteratorConfig()
                   .check_all_same_dtype(false)
@@ -84,6 +79,11 @@ at::Tensor where(const at::Tensor& condition, const at::Tensor& self,
                   .add_owned_const_input(self.to(dtype))
                   .add_owned_const_input(other.to(dtype))
                   .build();
+  // Not by element size: aten has no where() of the unsigned types beyond
+  // uint8.
+  TORCH_CHECK_NOT_IMPLEMENTED(!at::isBarebonesUnsignedType(dtype),
+                              "\"where_cpu\" not implemented for '", dtype,
+                              "'");
   switch (iter.element_size(0)) {
     case 1:
       iter.for_each(Select<uint8_t>);

@@ -52,16 +52,25 @@ void Line(A* v, int64_t n, bool log) {
   const A max = MaxArray(v, n);
   A block[kBlock];
   double sum = 0;
+  bool found = false;
   for (int64_t i = 0; i < n; i += kBlock) {
     const int64_t m = std::min(kBlock, n - i);
     A* const x = v + i;
     A* const e = log ? block : x;
     SimdFor(m, [=](int64_t j) { e[j] = x[j] - max; });
     ExpArray(e, e, m);
+    // The logarithm of 1 + rest keeps its digits if the 1 of the maximum is
+    // left out of the rounded sum.
+    for (int64_t j = 0; log && !found && j < m; ++j) {
+      if (e[j] == A(1)) {
+        e[j] = A(0);
+        found = true;
+      }
+    }
     sum += SumArray(e, m);
   }
   if (log) {
-    const A log_sum = static_cast<A>(std::log(sum));
+    const A log_sum = static_cast<A>(std::log1p(sum));
     SimdFor(n, [=](int64_t j) { v[j] = (v[j] - max) - log_sum; });
   } else {
     const A divisor = static_cast<A>(sum);
@@ -171,9 +180,9 @@ inline at::Tensor Softmax(const at::Tensor& self, int64_t dim,
   for (int64_t d = 0; d < axis; ++d) outer *= in.size(d);
   for (int64_t d = axis + 1; d < in.dim(); ++d) inner *= in.size(d);
   const int64_t n = in.dim() == 0 ? 1 : in.size(axis);
+  if (in.numel() == 0) return out;
   AT_DISPATCH_FLOATING_TYPES_AND2(
       at::kBFloat16, at::kHalf, in.scalar_type(), "softmax_cpu", [&] {
-        if (in.numel() == 0) return;
         Apply(in.const_data_ptr<scalar_t>(), out.mutable_data_ptr<scalar_t>(),
               outer, n, inner, log);
       });

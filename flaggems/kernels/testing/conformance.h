@@ -13,7 +13,7 @@
 // C++ signature with the schema.
 //
 // The bound (Bound, the formula is in conformance.cc only):
-//   |got - oracle| <= h ulp(oracle) + u (a + b sqrt(terms)) C
+//   |got - oracle| <= h ulp(oracle) + u (a + b sqrt(terms)) C + oracle_error
 // h ulp: the final rounding, 0.5 (0.75 for complex) of the output dtype.
 // u: unit roundoff of the accumulating type, 2^-53 for double, else 2^-24. The
 // kernel's own operations add up to a few u (a) and, over long sums, to a
@@ -57,7 +57,7 @@ class Inputs {
 
   // About normal(0, 2); integers in [-8, 8], or [0, 8]; bools either.
   at::Tensor Random(at::IntArrayRef shape);
-  // In (0.05, 4): for log, sqrt and the like.
+  // In (0.05, 4), for log, sqrt and the like; Random of other types.
   at::Tensor Positive(at::IntArrayRef shape);
   // NaN, infinities, zeros of both signs, subnormals, the largest and smallest
   // normal numbers, and ordinary ones in between.
@@ -119,6 +119,8 @@ struct Bound {
   double a = 0;
   double b = 0;
   std::string absolute_schema;  // for kAbsolute; empty: the operator itself
+  // What aten's float64 formula loses itself, in absolute terms.
+  double oracle_error = 0;
 };
 
 // A kernel under its dispatcher name. Make one with KernelOf<&function>(name).
@@ -132,9 +134,8 @@ template <auto* kFunction>
 Kernel KernelOf(const std::string& schema) {
   using Function = c10::CompileTimeFunctionPointer<
       std::remove_pointer_t<decltype(kFunction)>, kFunction>;
-  return {schema,
-          c10::KernelFunction::makeFromUnboxedFunction(Function::create()),
-          []() { return torch::CppFunction(Function::create()); }};
+  return {schema, c10::KernelFunction::makeFromUnboxedFunction(Function()),
+          []() { return torch::CppFunction(Function()); }};
 }
 
 struct Operator {
