@@ -1,5 +1,5 @@
-// Our CPU kernels against aten's native ones, in pairs: own/<op> and
-// native/<op> with the same arguments, one million elements unless the name
+// Our CPU kernels against aten's native ones, in pairs: BM_own/<op> and
+// BM_native/<op> with the same arguments, one million elements unless the name
 // says otherwise. Native kernels are called through the dispatcher as a user's
 // program calls them; ours directly, so the pair also holds the dispatcher's
 // cost (under a microsecond).
@@ -225,19 +225,20 @@ std::vector<Pair> Pairs() {
 
 void Register(const Pair& pair, const std::string& side,
               const std::function<Tensor()>& call) {
-  benchmark::RegisterBenchmark((side + "/" + pair.name).c_str(),
+  benchmark::RegisterBenchmark(("BM_" + side + "/" + pair.name).c_str(),
                                [call](benchmark::State& state) {
                                  for (auto _ : state) {
                                    benchmark::DoNotOptimize(call());
                                  }
                                })
-      ->UseRealTime()
-      ->Unit(benchmark::kMicrosecond);
+      ->UseRealTime();
 }
 
 // Keeps the fastest repetition of each benchmark.
 class PairReporter : public benchmark::ConsoleReporter {
  public:
+  PairReporter() : ConsoleReporter(OO_None) {}
+
   void ReportRuns(const std::vector<Run>& runs) override {
     for (const Run& run : runs) {
       if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
@@ -254,12 +255,12 @@ class PairReporter : public benchmark::ConsoleReporter {
     std::printf("\n%-18s %12s %12s %12s\n", "op", "own (us)", "native (us)",
                 "own speed");
     for (const Pair& pair : pairs) {
-      const auto own = fastest_.find("own/" + pair.name);
-      const auto native = fastest_.find("native/" + pair.name);
+      const auto own = fastest_.find("BM_own/" + pair.name);
+      const auto native = fastest_.find("BM_native/" + pair.name);
       if (own == fastest_.end() || native == fastest_.end()) continue;
       const double ratio = native->second / own->second;
       std::printf("%-18s %12.1f %12.1f %11.2fx\n", pair.name.c_str(),
-                  own->second, native->second, ratio);
+                  own->second / 1e3, native->second / 1e3, ratio);
       logs += std::log(ratio);
       ++count;
     }

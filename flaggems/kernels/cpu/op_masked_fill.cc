@@ -6,12 +6,33 @@
 #include <ATen/ops/empty.h>
 
 #include <cstdint>
+#include <cstring>
 
 #include "flaggems/kernels/cpu/vec_loops.h"
 
 namespace flaggems {
 namespace kernels {
 namespace cpu {
+namespace {
+
+template <typename T>
+void FillContiguous(char** data, const T& fill, int64_t n) {
+  const uint8_t* const m = reinterpret_cast<const uint8_t*>(data[2]);
+  if constexpr (sizeof(T) <= 8) {
+    using Bits = typename BitsOfSize<sizeof(T)>::Type;
+    Bits value;
+    std::memcpy(&value, &fill, sizeof(value));
+    Bits* const y = reinterpret_cast<Bits*>(data[0]);
+    const Bits* const x = reinterpret_cast<const Bits*>(data[1]);
+    SimdFor(n, [=](int64_t i) { y[i] = ChooseBits(m[i], value, x[i]); });
+  } else {
+    T* const y = reinterpret_cast<T*>(data[0]);
+    const T* const x = reinterpret_cast<const T*>(data[1]);
+    for (int64_t i = 0; i < n; ++i) y[i] = m[i] != 0 ? fill : x[i];
+  }
+}
+
+}  // namespace
 
 at::Tensor masked_fill(const at::Tensor& self, const at::Tensor& mask,
                        const at::Scalar& value) {
@@ -34,14 +55,7 @@ at::Tensor masked_fill(const at::Tensor& self, const at::Tensor& mask,
         iter.for_each([fill](char** data, const int64_t* strides, int64_t n) {
           constexpr int64_t kSize = sizeof(scalar_t);
           if (strides[0] == kSize && strides[1] == kSize && strides[2] == 1) {
-            scalar_t* const y = reinterpret_cast<scalar_t*>(data[0]);
-            const scalar_t* const x =
-                reinterpret_cast<const scalar_t*>(data[1]);
-            const bool* const m = reinterpret_cast<const bool*>(data[2]);
-            SimdFor(n, [=](int64_t i) {
-              const scalar_t v = x[i];
-              y[i] = m[i] ? fill : v;
-            });
+            FillContiguous<scalar_t>(data, fill, n);
             return;
           }
           for (int64_t i = 0; i < n; ++i) {

@@ -14,12 +14,21 @@ namespace kernels {
 namespace cpu {
 namespace {
 
+template <typename T>
+T Choose(uint8_t chosen, T a, T b) {
+  if constexpr (sizeof(T) <= 8) {
+    return ChooseBits(chosen, a, b);
+  } else {
+    return chosen != 0 ? a : b;
+  }
+}
+
 // Copies of whole elements: only their size matters.
 template <typename T>
 void Select(char** data, const int64_t* strides, int64_t n) {
   constexpr int64_t kSize = sizeof(T);
   T* const y = reinterpret_cast<T*>(data[0]);
-  const bool* const c = reinterpret_cast<const bool*>(data[1]);
+  const uint8_t* const c = reinterpret_cast<const uint8_t*>(data[1]);
   const T* const a = reinterpret_cast<const T*>(data[2]);
   const T* const b = reinterpret_cast<const T*>(data[3]);
   if (strides[0] == kSize && strides[1] == 1) {
@@ -27,7 +36,7 @@ void Select(char** data, const int64_t* strides, int64_t n) {
       SimdFor(n, [=](int64_t i) {
         const T u = a[i];
         const T v = b[i];
-        y[i] = c[i] ? u : v;
+        y[i] = Choose(c[i], u, v);
       });
       return;
     }
@@ -35,7 +44,7 @@ void Select(char** data, const int64_t* strides, int64_t n) {
       const T v = *b;
       SimdFor(n, [=](int64_t i) {
         const T u = a[i];
-        y[i] = c[i] ? u : v;
+        y[i] = Choose(c[i], u, v);
       });
       return;
     }
@@ -43,7 +52,7 @@ void Select(char** data, const int64_t* strides, int64_t n) {
       const T u = *a;
       SimdFor(n, [=](int64_t i) {
         const T v = b[i];
-        y[i] = c[i] ? u : v;
+        y[i] = Choose(c[i], u, v);
       });
       return;
     }

@@ -94,6 +94,34 @@ void SimdFor(int64_t n, const Body& body) {
   internal_vec_loops::ForPlain(n, body);
 }
 
+// An unsigned integer of kBytes bytes. Elements that are only moved are moved
+// as these: a choice between two is then made of bits, without a branch.
+template <int kBytes>
+struct BitsOfSize;
+template <>
+struct BitsOfSize<1> {
+  using Type = uint8_t;
+};
+template <>
+struct BitsOfSize<2> {
+  using Type = uint16_t;
+};
+template <>
+struct BitsOfSize<4> {
+  using Type = uint32_t;
+};
+template <>
+struct BitsOfSize<8> {
+  using Type = uint64_t;
+};
+
+// chosen (0 or 1) ? a : b.
+template <typename Bits>
+Bits ChooseBits(uint8_t chosen, Bits a, Bits b) {
+  const Bits mask = static_cast<Bits>(0 - static_cast<Bits>(chosen));
+  return static_cast<Bits>((a & mask) | (b & static_cast<Bits>(~mask)));
+}
+
 }  // namespace cpu
 }  // namespace kernels
 }  // namespace flaggems

@@ -218,11 +218,15 @@ at::Tensor ConditionOf(const Operator& op, const Arguments& wide,
       });
       for (c10::IValue& v : absolute) {
         if (v.isDouble()) v = std::fabs(v.toDouble());
+        if (v.isComplexDouble()) v = std::abs(v.toComplexDouble());
       }
       const std::string& name = op.bound.absolute_schema.empty()
                                     ? op.kernel.schema
                                     : op.bound.absolute_schema;
-      at::Tensor sum = Magnitudes(Native(name, absolute).outputs[output]);
+      // The out argument is of no interest.
+      const size_t count = Find(name).schema().arguments().size();
+      if (absolute.size() > count) absolute.resize(count);
+      at::Tensor sum = Magnitudes(Native(name, absolute).outputs.at(output));
       const at::Tensor magnitudes = Magnitudes(oracle);
       // Magnitudes of complex numbers are real.
       if (sum.numel() != magnitudes.numel()) sum = sum.repeat_interleave(2);
@@ -242,7 +246,7 @@ at::Tensor ConditionOf(const Operator& op, const Arguments& wide,
           return t * (1 + kStep * error);
         });
         const at::Tensor other =
-            Native(op.kernel.schema, moved).outputs[output];
+            Native(op.kernel.schema, moved).outputs.at(output);
         effect = at::maximum(effect, (Reals(other) - Reals(oracle)).abs());
       }
       return Magnitudes(oracle) + at::nan_to_num(effect * (2 / kStep), 0, 0, 0);
