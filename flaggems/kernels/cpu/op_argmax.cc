@@ -33,7 +33,10 @@ at::Tensor argmax(const at::Tensor& self, std::optional<int64_t> dim,
   ReduceView view = MakeReduceView(dim.has_value() ? self : self.contiguous(),
                                    dims, keepdim, at::kLong);
   // Nothing to compare, in a dtype without an order either.
-  if (view.n == 1 || view.output.numel() == 0) return view.output.zero_();
+  if (view.output.numel() == 0 ||
+      (dim.has_value() && self.dim() > 0 && view.n == 1)) {
+    return view.output.zero_();
+  }
   AT_DISPATCH_ALL_TYPES_AND2(
       at::kBFloat16, at::kHalf, self.scalar_type(), "argmax_cpu", [&] {
         Reduce(MaximumIndex<scalar_t>(), view.input.const_data_ptr<scalar_t>(),

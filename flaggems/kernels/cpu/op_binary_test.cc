@@ -168,13 +168,6 @@ std::vector<Call> OutCalls() {
          const at::Tensor b = in.Random({33});
          return Arguments{a, b, two, in.Mutable({0})};
        }},
-      {"out_of_double",
-       [two](Inputs& in) {
-         const at::Tensor a = in.Random({5, 33});
-         const at::Tensor b = in.Random({33});
-         return Arguments{a, b, two, in.Of(at::kDouble, {5, 33})};
-       },
-       false, 1, /*contiguous_only=*/true},
       {"out_of_int",
        [two](Inputs& in) {
          const at::Tensor a = in.Random({5, 33});
@@ -192,6 +185,18 @@ std::vector<Call> OutCalls() {
   };
 }
 
+// Computed in the dtype of the inputs, then converted.
+std::vector<Call> WideOutCalls() {
+  return {{"out_of_double",
+           [](Inputs& in) {
+             const at::Tensor a = in.Random({5, 33});
+             const at::Tensor b = in.Random({33});
+             return Arguments{a, b, c10::Scalar(int64_t{1}),
+                              in.Of(at::kDouble, {5, 33})};
+           },
+           false, 1, /*contiguous_only=*/true}};
+}
+
 std::vector<Operator> Operators() {
   const c10::Scalar one(int64_t{1});
   const c10::Scalar two(int64_t{2});
@@ -204,6 +209,7 @@ std::vector<Operator> Operators() {
        Concat({BinaryCalls({one}), AlphaCalls()})},
       {KernelOf<&cpu::add_>("aten::add_.Tensor"), sum, InPlaceCalls({two})},
       {KernelOf<&cpu::add_out>("aten::add.out"), sum, OutCalls()},
+      {KernelOf<&cpu::add_out>("aten::add.out"), {}, WideOutCalls()},
       {KernelOf<&cpu::sub>("aten::sub.Tensor"), sum,
        Concat({BinaryCalls({one}), AlphaCalls()})},
       {KernelOf<&cpu::mul>("aten::mul.Tensor"), product, BinaryCalls({})},
