@@ -183,10 +183,14 @@ absl::StatusOr<std::vector<KernelInfo>> ListKernels(
     info.backend = BackendName(kernel.entry->backend);
     info.place = absl::StrCat(kernel.entry->file, ":", kernel.entry->line);
     const std::optional<c10::OperatorHandle> op = FindOperator(kernel.key);
-    if (op) {
-      info.skip_reason = policy.SkipReason(OpTraitsOf(*op)).value_or("");
-      const auto reference = NativeCpuReference(*op);
-      if (reference.ok()) info.reference = (*reference)->name();
+    if (!op) {
+      info.skip_reason = "torch has no such operator";
+    } else if (auto reason = policy.SkipReason(OpTraitsOf(*op))) {
+      info.skip_reason = *std::move(reason);
+    } else if (const auto reference = NativeCpuReference(*op); reference.ok()) {
+      info.reference = (*reference)->name();
+    } else {
+      info.skip_reason = std::string(reference.status().message());
     }
     infos.push_back(std::move(info));
   }

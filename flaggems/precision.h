@@ -19,6 +19,10 @@
 // for development, not for production. A call that is not checked costs a few
 // nanoseconds. Checks of device tensors wait for the device.
 //
+// Only calls that go through torch's dispatcher are seen. A torch.export
+// package that libtorch's own runner loads makes many that do not, unless
+// dispatch_exported_models.h says otherwise first.
+//
 // Nothing here throws, exits or aborts. All functions are thread-safe, with the
 // restriction on Registration below. Kernels are found by linking them
 // (//flaggems:all_kernels, or FLAGGEMS_REGISTER_KERNEL in a library of yours).
@@ -112,7 +116,7 @@ struct KernelInfo {
   std::string backend;      // "CPU"
   std::string place;        // file:line of its registration
   std::string skip_reason;  // why its calls are never checked; empty: they are
-  std::string reference;    // who computes them again; empty: nobody can
+  std::string reference;    // who computes them again, if they are checked
 };
 
 // The linked kernels that `include` (empty: all) and `exclude` select, as a

@@ -30,11 +30,11 @@ namespace {
 class CheckedCall {
  public:
   CheckedCall(const CheckedOp& op, CheckRuntime& runtime,
-              std::shared_ptr<CheckSession> session, const CallTraits& traits,
-              absl::Span<const c10::IValue> arguments)
+              std::shared_ptr<CheckSession> session, int64_t call,
+              const CallTraits& traits, absl::Span<const c10::IValue> arguments)
       : op_(op), runtime_(runtime), session_(std::move(session)) {
     record_.op = op.traits.key;
-    record_.call = op.ledger->NextCall();
+    record_.call = call;
     record_.device = DeviceOf(arguments);
     record_.inputs = DescribeInputs(arguments);
     tolerance_ = session_->policy().ToleranceFor(op.traits, traits);
@@ -89,7 +89,9 @@ class CheckedCall {
 
   // Judging threw; ends the call if it has not ended.
   void GiveUp() noexcept {
-    if (!ended_) Skip(Verdict::kErrorOutOfMemory);
+    if (ended_) return;
+    ended_ = true;
+    session_->policy().OnVerdict(*op_.ledger, Verdict::kErrorOutOfMemory);
   }
 
   // The kernel threw: right if the reference refuses the call too.
@@ -209,6 +211,7 @@ class CheckedKernel final : public c10::OperatorKernel {
         op_->ledger->Count(Verdict::kSkipDisabled);
         return;
       }
+      const int64_t number = op_->ledger->NextCall();
       const absl::Span<const c10::IValue> arguments =
           absl::MakeConstSpan(stack).last(handle.schema().arguments().size());
       CallTraits traits = CallTraitsOf(arguments);
@@ -219,12 +222,12 @@ class CheckedKernel final : public c10::OperatorKernel {
         return;
       }
       admitted = true;
-      call.emplace(*op_, *runtime_, session, traits, arguments);
+      call.emplace(*op_, *runtime_, session, number, traits, arguments);
       call->TakeArguments(arguments);
     });
     if (admitted && !call) {
       // Out of memory while the call was described.
-      op_->ledger->ReturnSlot();
+      op_->ledger->FinishCheck();
       op_->ledger->Count(Verdict::kErrorOutOfMemory);
     }
     return call;

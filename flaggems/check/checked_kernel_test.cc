@@ -347,6 +347,17 @@ TEST_F(CheckedKernelTest, SkippedAndEmptyCallsUseUpNothing) {
   EXPECT_EQ(Count(Verdict::kSkipThrottle), 1);
 }
 
+TEST_F(CheckedKernelTest, SkippedCallsCountInTheNumberOfACall) {
+  PolicyOptions policy;
+  policy.max_numel = 10;
+  Start(policy);
+  Make("twice", Returning(F32({9})), kTwice);
+  Call(at::ones({11}));
+  Call(F32({1}));
+  ASSERT_EQ(records().size(), 1u);
+  EXPECT_EQ(records()[0].call, 2);
+}
+
 TEST_F(CheckedKernelTest, AReportedOperatorIsNotCheckedAgain) {
   Start();
   Make("twice", Returning(F32({9})), kTwice);

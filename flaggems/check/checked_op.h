@@ -30,9 +30,8 @@ struct CheckedOp {
   c10::KernelFunction kernel;
   // What the kernel replaced; for calls of the checker itself. May be null.
   std::shared_ptr<const c10::SafeKernelFunction> native;
-  // Computes calls again; null if nothing can, with the reason.
+  // Computes calls again; null if nothing can: they are SKIP(unsupported).
   std::shared_ptr<const Reference> reference;
-  std::string no_reference_reason;
 };
 
 // The checked operators and the session that is open, if one is. Thread-safe.

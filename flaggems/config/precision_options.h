@@ -37,13 +37,14 @@ struct PrecisionOptions {
 
   // The log file. Empty: $HOME/.flaggems/precision.log. Its directory is made
   // (0700), an existing file is kept as <path>.1. In a job of several ranks
-  // (environment RANK) "precision.log" becomes "precision.rank3.log".
+  // (torchrun, MPI, Slurm) "precision.log" becomes "precision.rank3.log".
   std::string path;
 
   // kAuto: JSON lines if the path ends in ".jsonl", else text.
   LogFormat format = LogFormat::kAuto;
 
-  // Also write every logged line to stderr through glog.
+  // Also write every logged line to stderr, through glog; sets glog's own
+  // logtostderr for the whole program.
   bool log_to_stderr = false;
 
   // Print a table of all verdicts to stderr when the program ends.

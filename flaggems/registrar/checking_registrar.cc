@@ -51,11 +51,7 @@ absl::StatusOr<std::unique_ptr<InstalledKernel>> CheckingRegistrar::Install(
   op->native = NativeKernel(slot->op(), DispatchKeyOf(kernel.entry->backend));
   absl::StatusOr<std::shared_ptr<const Reference>> reference =
       find_reference_(slot->op());
-  if (reference.ok()) {
-    op->reference = *std::move(reference);
-  } else {
-    op->no_reference_reason = std::string(reference.status().message());
-  }
+  if (reference.ok()) op->reference = *std::move(reference);
   op->gate->set_checked_kernel(MakeCheckedKernel(op, runtime_));
   FG_RETURN_IF_ERROR(slot->Fill(kernel.entry->make_gated(op->gate)));
   runtime_->Add(op);

@@ -73,7 +73,7 @@ std::string SaveScript(const std::string& name, const std::string& code) {
 }
 
 std::string SaveInputs(const std::string& name, const c10::IValue& value) {
-  const std::vector<char> bytes = torch::pickle_save(value);
+  const std::vector<char> bytes = torch::jit::pickle_save(value);
   const std::string path = Temp(name);
   std::ofstream(path, std::ios::binary)
       .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -153,6 +153,7 @@ class BadInputTest : public testing::TestWithParam<BadCase> {
     const std::string package = ReadFile(absl::StrCat(kTestData, "tiny.pt2"));
     std::ofstream(Temp("truncated.pt2"), std::ios::binary)
         << package.substr(0, package.size() / 2);
+    SaveScript("cuda", "def forward(self, x):\n  return x.to(\"cuda\")\n");
     SaveScript("throws", "def forward(self, x):\n  assert False, \"no\"\n");
     SaveInputs("two.pt", c10::ivalue::Tuple::create(
                              {at::ones({2, 4}), at::ones({2, 4})}));
@@ -218,7 +219,10 @@ INSTANTIATE_TEST_SUITE_P(
         {"NumberForTensor", "run $DATA/tiny.pt --inputs=$TMP/number.pt", 3,
          "the model failed in run 1 of 1"},
         {"ModelThrows", "run $TMP/throws.pt --inputs=$DATA/inputs.pt", 3,
-         "the model failed in run 1 of 1"},
+         "the model failed in run 1 of 1: RuntimeError: AssertionError: no"},
+        {"ModelMovesToCuda", "run $TMP/cuda.pt --inputs=$DATA/inputs.pt", 3,
+         "needs a CUDA device"},
+        {"PackageForCuda", "run $DATA/tiny_cuda.pt2", 3, "needs a CUDA device"},
         {"ListWithArgument", "list x", 2, "takes no arguments"},
     }),
     [](const auto& info) { return info.param.name; });

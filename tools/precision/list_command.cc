@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "flaggems/config/flags.h"
+#include "flaggems/core/python_float.h"
 #include "flaggems/precision.h"
 #include "tools/precision/command.h"
 #include "tools/precision/kernel_flags.h"
@@ -40,13 +41,12 @@ int List(const std::vector<std::string>& arguments) {
     width = std::max(width, kernel.op.size());
   }
   const std::string tolerance =
-      absl::StrCat("fixed, rtol=", options->rtol, " atol=", options->atol);
+      absl::StrCat("fixed, rtol=", FormatPythonFloat(options->rtol),
+                   " atol=", FormatPythonFloat(options->atol));
   for (const KernelInfo& kernel : *kernels) {
     std::string treatment;
     if (!kernel.skip_reason.empty()) {
       treatment = absl::StrCat("skipped: ", kernel.skip_reason);
-    } else if (kernel.reference.empty()) {
-      treatment = "skipped: no reference";
     } else {
       treatment = absl::StrCat("checked: ", tolerance, ", reference ",
                                kernel.reference);

@@ -9,21 +9,28 @@
 #include <torch/nativert/ModelRunnerHandle.h>
 #include <torch/script.h>
 
+#include <cerrno>
 #include <cstring>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/core/status_macros.h"
-#include "tools/precision/dispatch_exported_models.h"
+#include "flaggems/dispatch_exported_models.h"
 
 namespace flaggems {
 namespace {
 
 // The name that torch.export.save gives to the one model of a package.
 constexpr char kExportedModel[] = "model";
+// Torch lists every backend in some errors; more does not help.
+constexpr size_t kMaxErrorText = 300;
 constexpr char kSampleInputsRecord[] = "data/sample_inputs/model.pt";
 
 absl::Status CheckIsFile(const std::string& path) {
@@ -36,6 +43,43 @@ absl::Status CheckIsFile(const std::string& path) {
         absl::StrCat(path, " is a directory, not a model file"));
   }
   return absl::OkStatus();
+}
+
+// What the model says of itself when it fails: TorchScript puts the cause into
+// the last line, below its traceback; models that were made for a GPU fail in
+// ways that do not name the cause.
+absl::Status ModelError(const std::exception& exception) {
+  std::string text = exception.what();
+  if (const auto* error = dynamic_cast<const c10::Error*>(&exception)) {
+    text = error->what_without_backtrace();
+  }
+  const std::vector<absl::string_view> lines =
+      absl::StrSplit(text, '\n', absl::SkipWhitespace());
+  if (lines.empty()) return absl::InvalidArgumentError("no text");
+  const bool interpreter =
+      absl::StrContains(lines.front(), "TorchScript interpreter");
+  const absl::string_view cause = interpreter ? lines.back() : lines.front();
+  // A model that runs on the CPU has no reason to speak of CUDA.
+  const bool needs_cuda = absl::StrContains(cause, "CUDA") ||
+                          absl::StrContains(cause, "NVIDIA driver");
+  return absl::InvalidArgumentError(absl::StrCat(
+      needs_cuda ? "the model needs a CUDA device, which this program does not "
+                   "use; export it on the CPU: "
+                 : "",
+      cause.substr(0, kMaxErrorText)));
+}
+
+// Runs `body` (which returns a Status or StatusOr); what it throws is a
+// ModelError().
+template <typename Body>
+auto Calling(Body&& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::exception& exception) {
+    return ModelError(exception);
+  } catch (...) {
+    return StatusOfException(std::current_exception());
+  }
 }
 
 absl::Status WithPath(const std::string& path, const absl::Status& status) {
@@ -96,7 +140,7 @@ class TorchScriptModel : public Model {
   }
 
   absl::Status Run(const ModelInputs& inputs) override {
-    return StatusOrOf([&] {
+    return Calling([&] {
       const c10::InferenceMode inference;
       module_.forward(inputs.args, inputs.kwargs);
       return absl::OkStatus();
@@ -130,7 +174,7 @@ class ExportedModel : public Model {
   }
 
   absl::Status Run(const ModelInputs& inputs) override {
-    return StatusOrOf([&] {
+    return Calling([&] {
       const c10::InferenceMode inference;
       runner_.run(inputs.args, inputs.kwargs);
       return absl::OkStatus();
@@ -163,7 +207,7 @@ absl::StatusOr<std::unique_ptr<Model>> LoadModel(const std::string& path) {
   }
   if (is_exported) {
     using Result = absl::StatusOr<std::unique_ptr<Model>>;
-    Result model = StatusOrOf([&]() -> Result {
+    Result model = Calling([&]() -> Result {
       FG_RETURN_IF_ERROR(DispatchExportedModels());
       const QuietTorchLog quiet;
       return std::make_unique<ExportedModel>(path);
@@ -173,7 +217,7 @@ absl::StatusOr<std::unique_ptr<Model>> LoadModel(const std::string& path) {
   }
   if (is_script) {
     using Result = absl::StatusOr<std::unique_ptr<Model>>;
-    Result model = StatusOrOf([&]() -> Result {
+    Result model = Calling([&]() -> Result {
       torch::jit::Module module = torch::jit::load(path, at::kCPU);
       module.eval();
       return std::make_unique<TorchScriptModel>(std::move(module));

@@ -74,6 +74,7 @@ absl::StatusOr<ModelInputs> InputsFor(const Model& model) {
 }
 
 struct Totals {
+  int64_t calls = 0;
   int64_t passed = 0;
   int64_t failed = 0;
   int64_t errors = 0;
@@ -83,6 +84,7 @@ struct Totals {
 Totals TotalsOf(const std::vector<OpSummary>& summary) {
   Totals totals;
   for (const OpSummary& op : summary) {
+    totals.calls += op.calls;
     totals.passed += op.passed;
     totals.failed += op.failed;
     for (const auto& [reason, count] : op.errors) totals.errors += count;
@@ -124,7 +126,11 @@ int Conclude(const Totals& totals, const std::string& log_path) {
   }
   if (totals.errors > 0) return kExitNotRun;
   if (totals.passed == 0) {
-    std::printf("nothing was checked: the model calls none of the kernels\n");
+    std::printf(totals.calls == 0
+                    ? "nothing was checked: the model calls none of the "
+                      "kernels\n"
+                    : "nothing was checked: see the skipped and untrusted "
+                      "calls above\n");
     return kExitNotRun;
   }
   return kExitClean;

@@ -1,4 +1,4 @@
-#include "tools/precision/dispatch_exported_models.h"
+#include "flaggems/dispatch_exported_models.h"
 
 #include <c10/util/Registry.h>
 

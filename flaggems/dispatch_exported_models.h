@@ -1,5 +1,7 @@
-#ifndef FLAGGEMS_TOOLS_PRECISION_DISPATCH_EXPORTED_MODELS_H_
-#define FLAGGEMS_TOOLS_PRECISION_DISPATCH_EXPORTED_MODELS_H_
+#ifndef FLAGGEMS_DISPATCH_EXPORTED_MODELS_H_
+#define FLAGGEMS_DISPATCH_EXPORTED_MODELS_H_
+
+// For programs that run torch.export packages (.pt2) from C++.
 
 #include "absl/status/status.h"
 
@@ -17,4 +19,4 @@ absl::Status DispatchExportedModels();
 
 }  // namespace flaggems
 
-#endif  // FLAGGEMS_TOOLS_PRECISION_DISPATCH_EXPORTED_MODELS_H_
+#endif  // FLAGGEMS_DISPATCH_EXPORTED_MODELS_H_
