@@ -28,8 +28,9 @@ TORCH_LIBRARY(wrapper_benchmark, m) { m.def("same(Tensor x) -> Tensor"); }
 TORCH_LIBRARY_IMPL(wrapper_benchmark, CPU, m) { m.impl("same", &Same); }
 
 using Maker = internal_registry::MakerOf<&Same>;
-constexpr KernelEntry kSame{"wrapper_benchmark::same", Backend::kCpu, __FILE__,
-                            __LINE__, &Maker::MakePlain, &Maker::MakeGated};
+constexpr KernelEntry kSame{
+    "wrapper_benchmark::same", Backend::kCpu,    __FILE__, __LINE__,
+    &Maker::MakePlain,         &Maker::MakeGated};
 
 class DiscardingSink : public RecordSink {
  public:
@@ -43,9 +44,8 @@ void BM_Call(benchmark::State& state, Mode mode) {
   CheckRuntime runtime;
   PlainRegistrar plain;
   CheckingRegistrar checking(&runtime);
-  Registrar& registrar = mode == Mode::kPlain
-                             ? static_cast<Registrar&>(plain)
-                             : checking;
+  Registrar& registrar =
+      mode == Mode::kPlain ? static_cast<Registrar&>(plain) : checking;
   auto installed = registrar.Install({*OpKey::Parse(kSame.op), &kSame});
   if (!installed.ok()) {
     state.SkipWithError(installed.status().ToString().c_str());
@@ -59,9 +59,8 @@ void BM_Call(benchmark::State& state, Mode mode) {
         std::move(options), std::make_unique<DiscardingSink>(),
         &Clock::System()));
   }
-  const auto op =
-      FindOperator(*OpKey::Parse(kSame.op))
-          ->typed<at::Tensor(const at::Tensor&)>();
+  const auto op = FindOperator(*OpKey::Parse(kSame.op))
+                      ->typed<at::Tensor(const at::Tensor&)>();
   const at::Tensor x = at::ones({4});
   op.call(x);  // settles the throttle
   for (auto _ : state) benchmark::DoNotOptimize(op.call(x));
