@@ -259,6 +259,17 @@ TEST(List, ShowsEveryKernelAndItsTreatment) {
               AllOf(HasSubstr("aten::add.Tensor"), Not(HasSubstr("mm"))));
 }
 
+TEST(Run, UnderBazelRunPathsAreTheCallers) {
+  std::ofstream(Temp("copy.pt2"), std::ios::binary)
+      << ReadFile(absl::StrCat(kTestData, "tiny.pt2"));
+  const Result result =
+      Execute(absl::StrCat("BUILD_WORKING_DIRECTORY=", testing::TempDir(), " ",
+                           kBinary),
+              "run copy.pt2 --precision_path=here.log");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_TRUE(std::ifstream(Temp("here.log")).good());
+}
+
 TEST(Output, HasNoControlCharactersOffATerminal) {
   const Result result =
       Execute(kBinary, absl::StrCat("run ", kTestData, "tiny.pt2", LogFlag()));

@@ -1,6 +1,11 @@
 // precision: checks the operator kernels that a model runs.
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -55,7 +60,18 @@ void PrintHelp(const Command& command) {
       "\nOptions of the check (--precision_<field>): docs/flags.md.\n");
 }
 
+// `bazel run` starts programs in a folder of its own; paths on the command line
+// are the caller's.
+void ReturnToCallersDirectory() {
+  const char* const directory = std::getenv("BUILD_WORKING_DIRECTORY");
+  if (directory != nullptr && chdir(directory) != 0) {
+    std::fprintf(stderr, "precision: cannot change to %s: %s\n", directory,
+                 std::strerror(errno));
+  }
+}
+
 int Main(int argc, char** argv) {
+  ReturnToCallersDirectory();
   const std::vector<std::string> words(argv + 1, argv + argc);
   bool help = false;
   std::string command_name;
