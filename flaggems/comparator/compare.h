@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "flaggems/comparator/chunked.h"  // IWYU pragma: export
 #include "flaggems/comparator/comparison.h"
 #include "flaggems/comparator/parallel_for.h"
 #include "flaggems/comparator/tolerance.h"
@@ -47,8 +48,6 @@ namespace flaggems {
 absl::StatusOr<Comparison> Compare(const ArrayView& got, const ArrayView& want,
                                    const Tolerance& tolerance,
                                    ParallelFor* parallel = nullptr);
-
-inline constexpr int64_t kParallelNumel = int64_t{1} << 18;
 
 // The element at a row-major position, in as many digits as its dtype needs
 // to be told from its neighbours: "1.0000001", "nan", "-7", "(1-2j)", "True".

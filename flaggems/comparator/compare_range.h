@@ -7,15 +7,12 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "flaggems/comparator/code_path.h"
 #include "flaggems/comparator/comparison.h"
 #include "flaggems/comparator/tolerance.h"
 #include "flaggems/core/array_view.h"
 
 namespace flaggems {
-
-// Which instructions look for elements that need a second look. The answer is
-// the same; kBaseline is for tests and machines without AVX2.
-enum class CodePath { kBest, kBaseline };
 
 // kInvalidArgument for a bad tolerance or a malformed view.
 absl::Status ValidateArguments(const ArrayView& got, const ArrayView& want,

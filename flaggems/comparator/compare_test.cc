@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "flaggems/comparator/code_path.h"
 #include "flaggems/comparator/compare_range.h"
 #include "flaggems/comparator/comparison.h"
 #include "flaggems/comparator/parallel_for.h"

@@ -25,6 +25,7 @@ PartialComparison Merge(const PartialComparison& a,
   joined.value_mismatches = a.value_mismatches + b.value_mismatches;
   joined.special_mismatches = a.special_mismatches + b.special_mismatches;
   joined.want_nans = a.want_nans + b.want_nans;
+  joined.flushed = a.flushed + b.flushed;
   joined.nan_mismatch = a.nan_mismatch || b.nan_mismatch;
   joined.max_abs_diff = std::max(a.max_abs_diff, b.max_abs_diff);
   joined.max_rel_diff = std::max(a.max_rel_diff, b.max_rel_diff);
@@ -45,6 +46,7 @@ Comparison Finish(const PartialComparison& all) {
   result.value_mismatches = all.value_mismatches;
   result.special_mismatches = all.special_mismatches;
   result.want_nans = all.want_nans;
+  result.flushed = all.flushed;
   if (all.special_mismatches > 0) {
     result.max_abs_diff = all.nan_mismatch ? kNan : kInfinity;
     result.max_rel_diff = result.max_abs_diff;

@@ -28,10 +28,15 @@ struct Comparison {
   double max_abs_diff = 0;
   double max_rel_diff = 0;
 
-  // max |got - want| / (atol + rtol |want|) over finite pairs, Inf for a
+  // max |got - want| / (the error that the tolerance allows) over finite pairs,
+  // 0 for an error of 0, Inf for a
   // special mismatch, for unequal integers, where the tolerance is 0 and the
   // error is not, and after kFailShape.
   double score = 0;
+
+  // Elements that agree only because subnormal results may be flushed to zero;
+  // 0 where no tolerance allows that (see budget.h).
+  int64_t flushed = 0;
 
   // Row-major position of the worst element: the first special mismatch, else
   // the element with the highest score (the first of equals); -1 without
@@ -54,6 +59,8 @@ struct PartialComparison {
 
   int64_t worst_score = -1;    // position of `score`, the lowest of equals
   int64_t first_special = -1;  // lowest position of a special mismatch
+
+  int64_t flushed = 0;
 };
 
 // Joins what was found in two disjoint sets of positions. Associative and

@@ -16,7 +16,7 @@ bool operator==(const PartialComparison& a, const PartialComparison& b) {
   const auto tie = [](const PartialComparison& p) {
     return std::tie(p.numel, p.value_mismatches, p.special_mismatches,
                     p.want_nans, p.nan_mismatch, p.max_abs_diff, p.max_rel_diff,
-                    p.score, p.worst_score, p.first_special);
+                    p.score, p.worst_score, p.first_special, p.flushed);
   };
   return tie(a) == tie(b);
 }
@@ -33,11 +33,11 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 // Parts at different positions: equal scores, Inf scores, specials, none.
 std::vector<PartialComparison> Parts() {
   std::vector<PartialComparison> parts(6);
-  parts[1] = {10, 0, 0, 0, false, 1.0, 0.5, 0.25, 40, -1};
-  parts[2] = {5, 1, 0, 2, false, 0.5, 3.0, 0.25, 20, -1};
-  parts[3] = {7, 2, 3, 0, true, 2.0, 0.0, kInf, 63, 61};
-  parts[4] = {7, 2, 1, 0, false, kInf, kInf, kInf, 71, 70};
-  parts[5] = {4, 0, 0, 4, false, 0, 0, 0, 0, -1};
+  parts[1] = {10, 0, 0, 0, false, 1.0, 0.5, 0.25, 40, -1, 3};
+  parts[2] = {5, 1, 0, 2, false, 0.5, 3.0, 0.25, 20, -1, 6};
+  parts[3] = {7, 2, 3, 0, true, 2.0, 0.0, kInf, 63, 61, 9};
+  parts[4] = {7, 2, 1, 0, false, kInf, kInf, kInf, 71, 70, 12};
+  parts[5] = {4, 0, 0, 4, false, 0, 0, 0, 0, -1, 15};
   return parts;
 }
 

@@ -5,11 +5,14 @@
 // tolerance models is the largest error allowed of an element: a Rule is any
 // type with
 //
-//   double Limit(double abs_want, int64_t position) const;
+//   double Limit(const ElementError& error, PartialComparison* stats) const;
+//   bool AgreesAsOverflow(double got, double want, int64_t position) const;
 //
-// (>= 0, never NaN), where position is the element's row-major position. The
-// classes of special values, the ratios and the choice of the worst element
-// are the same for all.
+// Limit is >= 0, never NaN, and called for pairs of finite elements; in *stats
+// it may count what it allowed. AgreesAsOverflow is called for a `got` that is
+// no number where `want` is one, and says whether that is what the element's
+// type makes of `want`. The classes of special values, the ratios and the
+// choice of the worst element are the same for all.
 
 #include <cmath>
 #include <cstdint>
@@ -21,12 +24,25 @@
 
 namespace flaggems {
 
+// The error of a finite pair. Of a pair of complex numbers diff and the others
+// are moduli, and abs_got is abs_want.
+struct ElementError {
+  double diff;  // |got - want|; Inf after an overflow
+  double abs_got;
+  double abs_want;
+  int64_t position;  // row-major
+};
+
 // atol + rtol * |want|.
 struct FixedRule {
   Tolerance tolerance;
 
-  double Limit(double abs_want, int64_t /*position*/) const {
-    return tolerance.atol + tolerance.rtol * abs_want;
+  double Limit(const ElementError& error, PartialComparison* /*stats*/) const {
+    return tolerance.atol + tolerance.rtol * error.abs_want;
+  }
+  bool AgreesAsOverflow(double /*got*/, double /*want*/,
+                        int64_t /*position*/) const {
+    return false;
   }
 };
 
@@ -53,6 +69,18 @@ inline PairClass Classify(double got, double want) {
   return PairClass::kOtherSpecial;
 }
 
+// Classify(), where what overflowed as it should is the same special value.
+template <typename Rule>
+inline PairClass ClassifyBy(const Rule& rule, double got, double want,
+                            int64_t position) {
+  const PairClass pair_class = Classify(got, want);
+  if (pair_class == PairClass::kOtherSpecial && std::isfinite(want) &&
+      rule.AgreesAsOverflow(got, want, position)) {
+    return PairClass::kSameSpecial;
+  }
+  return pair_class;
+}
+
 // Takes the error of a finite pair into the maxima; returns whether it exceeds
 // the limit. `diff` may be Inf, after an overflow.
 inline bool AddError(double diff, double abs_want, double limit,
@@ -77,6 +105,14 @@ inline bool AddError(double diff, double abs_want, double limit,
     }
   }
   return diff > limit || diff > kMaxDouble;
+}
+
+template <typename Rule>
+inline bool AddError(const ElementError& error, const Rule& rule,
+                     PartialComparison* stats) {
+  if (error.diff == 0) return false;
+  return AddError(error.diff, error.abs_want, rule.Limit(error, stats),
+                  error.position, stats);
 }
 
 inline void AddSpecialMismatch(bool with_nan, int64_t position,
@@ -113,13 +149,13 @@ inline void Judge(double got, double want, int64_t position, const Rule& rule,
   const double diff = std::fabs(got - want);
   if (diff <= internal_rule::kMaxDouble ||
       internal_rule::Classify(got, want) == PairClass::kFinite) {
-    const double abs_want = std::fabs(want);
     stats->value_mismatches += internal_rule::AddError(
-        diff, abs_want, rule.Limit(abs_want, position), position, stats);
+        {diff, std::fabs(got), std::fabs(want), position}, rule, stats);
     return;
   }
   stats->want_nans += std::isnan(want);
-  if (internal_rule::Classify(got, want) == PairClass::kOtherSpecial) {
+  if (internal_rule::ClassifyBy(rule, got, want, position) ==
+      PairClass::kOtherSpecial) {
     internal_rule::AddSpecialMismatch(std::isnan(got) || std::isnan(want),
                                       position, stats);
   }
@@ -130,8 +166,10 @@ inline void Judge(const ComplexValue& got, const ComplexValue& want,
                   int64_t position, const Rule& rule,
                   PartialComparison* stats) {
   using internal_rule::PairClass;
-  const PairClass re = internal_rule::Classify(got.re, want.re);
-  const PairClass im = internal_rule::Classify(got.im, want.im);
+  const PairClass re =
+      internal_rule::ClassifyBy(rule, got.re, want.re, position);
+  const PairClass im =
+      internal_rule::ClassifyBy(rule, got.im, want.im, position);
   if (re == PairClass::kFinite && im == PairClass::kFinite) {
     const double diff =
         internal_rule::Modulus(got.re - want.re, got.im - want.im);
@@ -140,7 +178,7 @@ inline void Judge(const ComplexValue& got, const ComplexValue& want,
       abs_want = internal_rule::kMaxDouble;
     }
     stats->value_mismatches += internal_rule::AddError(
-        diff, abs_want, rule.Limit(abs_want, position), position, stats);
+        {diff, abs_want, abs_want, position}, rule, stats);
     return;
   }
   stats->want_nans += std::isnan(want.re) || std::isnan(want.im);
@@ -152,13 +190,14 @@ inline void Judge(const ComplexValue& got, const ComplexValue& want,
     internal_rule::AddSpecialMismatch(with_nan, position, stats);
     return;
   }
-  // One part is the same special value in both; the other may be a number.
+  // One part is the same special value in both, or overflowed as it should;
+  // the other may be a number.
   bool beyond = false;
   const auto judge_part = [&](double got_part, double want_part) {
     const double abs_want = std::fabs(want_part);
-    beyond |= internal_rule::AddError(std::fabs(got_part - want_part), abs_want,
-                                      rule.Limit(abs_want, position), position,
-                                      stats);
+    beyond |= internal_rule::AddError(
+        {std::fabs(got_part - want_part), abs_want, abs_want, position}, rule,
+        stats);
   };
   if (re == PairClass::kFinite) judge_part(got.re, want.re);
   if (im == PairClass::kFinite) judge_part(got.im, want.im);

@@ -1,4 +1,5 @@
-// Compare() allocates nothing: the test replaces operator new and counts.
+// Compare() and CompareBudget() allocate nothing: the test replaces operator
+// new and counts.
 
 #include <atomic>
 #include <cstdint>
@@ -7,7 +8,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "flaggems/comparator/budget.h"
 #include "flaggems/comparator/compare.h"
+#include "flaggems/comparator/compare_budget.h"
 #include "flaggems/comparator/comparison.h"
 #include "flaggems/comparator/parallel_for.h"
 #include "flaggems/comparator/testutil.h"
@@ -87,6 +90,25 @@ TEST(NoAllocationTest, StridedMixedAndComplex) {
   EXPECT_EQ(AllocationsOf(
                 [&] { result = Compare(complex.view(), complex.view(), {}); }),
             0);
+}
+
+TEST(NoAllocationTest, WithABudget) {
+  const int64_t n = 2 * kParallelNumel;
+  const auto got = Vector<float>(DType::kFloat32, std::vector<float>(n, 3));
+  const auto want = Vector<double>(DType::kFloat64, std::vector<double>(n, 3));
+  Budget budget;
+  budget.a = 2;
+  budget.condition = Budget::Condition::kArray;
+  budget.conditions = want.view();
+  Inline parallel;
+  absl::StatusOr<Comparison> result = Comparison{};
+  EXPECT_EQ(AllocationsOf([&] {
+              result =
+                  CompareBudget(got.view(), want.view(), budget, &parallel);
+            }),
+            0);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->verdict, Verdict::kPass);
 }
 
 TEST(NoAllocationTest, CutIntoTasks) {

@@ -1,0 +1,125 @@
+#ifndef FLAGGEMS_COMPARATOR_BUDGET_RULE_H_
+#define FLAGGEMS_COMPARATOR_BUDGET_RULE_H_
+
+// budget.h's limit as a Rule for the walk over elements (element_rule.h,
+// element_walk.h).
+
+#include <cmath>
+#include <cstdint>
+
+#include "flaggems/comparator/budget.h"
+#include "flaggems/comparator/comparison.h"
+#include "flaggems/comparator/element_rule.h"
+#include "flaggems/comparator/element_walk.h"
+#include "flaggems/comparator/ulp.h"
+
+namespace flaggems {
+
+// kPerElement: the condition is an array. Every other condition is linear in
+// |want|.
+template <bool kPerElement>
+class BudgetRule {
+ public:
+  // `format` is that of the output's dtype, or of its parts.
+  BudgetRule(const Budget& budget, const FloatFormat& format)
+      : terms_(budget, format),
+        flush_below_(budget.flush_subnormals ? format.smallest_normal() : 0),
+        overflow_(format.overflow),
+        has_infinity_(format.has_infinity) {}
+
+  double Limit(const ElementError& error, PartialComparison* stats) const {
+    const double limit =
+        terms_.Limit(error.abs_got, error.abs_want, error.position);
+    if (error.diff > limit && error.abs_want < flush_below_ &&
+        error.diff <= flush_below_) {
+      ++stats->flushed;
+      return flush_below_;
+    }
+    return limit;
+  }
+
+  // Whether a value that the arithmetic may have had in place of `want` rounds
+  // beyond the largest finite one.
+  bool AgreesAsOverflow(double got, double want, int64_t position) const {
+    const double abs_want = std::fabs(want);
+    const bool overflows =
+        abs_want + terms_.Arithmetic(abs_want, position) >= overflow_;
+    if (has_infinity_) {
+      return overflows && std::isinf(got) &&
+             std::signbit(got) == std::signbit(want);
+    }
+    return overflows && std::isnan(got);
+  }
+
+  struct QuietBounds;
+
+ private:
+  struct Terms {
+    Terms(const Budget& budget, const FloatFormat& format)
+        : ulp(format), h(budget.h) {
+      const double factor = budget.Factor();
+      switch (budget.condition) {
+        case Budget::Condition::kNone:
+          break;
+        case Budget::Condition::kReference:
+          slope = factor;
+          break;
+        case Budget::Condition::kConstant:
+          base = factor * budget.constant;
+          break;
+        case Budget::Condition::kArray:
+          slope = factor;
+          conditions = static_cast<const double*>(budget.conditions.data);
+          break;
+      }
+    }
+
+    // The second term of the budget.
+    double Arithmetic(double abs_want, int64_t position) const {
+      if constexpr (kPerElement) {
+        // What is no magnitude gives 0, and so does 0 * Inf, which is NaN.
+        const double term = slope * conditions[position];
+        return term > 0 ? term : 0;
+      } else {
+        return slope * abs_want + base;
+      }
+    }
+    double Limit(double abs_got, double abs_want, int64_t position) const {
+      const double smaller = abs_got < abs_want ? abs_got : abs_want;
+      return h * ulp(smaller) + Arithmetic(abs_want, position);
+    }
+
+    UlpFunction ulp;
+    double h;
+    double slope = 0;
+    double base = 0;
+    const double* conditions = nullptr;
+  };
+
+  Terms terms_;
+  double flush_below_;
+  double overflow_;
+  bool has_infinity_;
+};
+
+// The limit without the flush: what needs that is counted by Limit().
+template <bool kPerElement>
+struct BudgetRule<kPerElement>::QuietBounds {
+  internal_walk::QuietErrors errors;
+  double score;
+  Terms terms;
+
+  QuietBounds(const BudgetRule& rule, const PartialComparison& stats)
+      : errors(stats),
+        score(internal_walk::QuietScore(stats)),
+        terms(rule.terms_) {}
+
+  double ForScore(double abs_got, double abs_want, int64_t position) const {
+    // Less what rounding to a subnormal can have added to the product.
+    return score * terms.Limit(abs_got, abs_want, position) - 1e-290;
+  }
+};
+
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_COMPARATOR_BUDGET_RULE_H_
