@@ -14,6 +14,7 @@
 #include "flaggems/core/clock.h"
 #include "flaggems/core/status_macros.h"
 #include "flaggems/log_setup.h"
+#include "flaggems/policy/budget_table.h"
 #include "flaggems/policy/policy.h"
 #include "flaggems/reference/native_cpu_reference.h"
 #include "flaggems/registrar/checking_registrar.h"
@@ -181,6 +182,7 @@ absl::StatusOr<std::vector<KernelInfo>> ListKernels(
     KernelInfo info;
     info.op = kernel.key.ToString();
     info.backend = BackendName(kernel.entry->backend);
+    info.op_class = std::string(OpClassName(FindBudget(kernel.key).op_class));
     info.place = absl::StrCat(kernel.entry->file, ":", kernel.entry->line);
     const std::optional<c10::OperatorHandle> op = FindOperator(kernel.key);
     if (!op) {

@@ -117,6 +117,7 @@ struct KernelInfo {
   std::string place;        // file:line of its registration
   std::string skip_reason;  // why its calls are never checked; empty: they are
   std::string reference;    // who computes them again, if they are checked
+  std::string op_class;     // of its error budget, "sum": policy/budget_table.h
 };
 
 // The linked kernels that `include` (empty: all) and `exclude` select, as a

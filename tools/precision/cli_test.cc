@@ -21,6 +21,7 @@ namespace flaggems {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::MatchesRegex;
@@ -255,6 +256,11 @@ TEST(List, ShowsEveryKernelAndItsTreatment) {
   EXPECT_THAT(result.output,
               AllOf(HasSubstr("aten::add.out"), HasSubstr("skipped: "),
                     HasSubstr("aten::mm"), HasSubstr("checked: fixed")));
+  // The class of the error budget is the third column.
+  EXPECT_THAT(Execute(kBinary, "list --include=mm").output,
+              ContainsRegex("aten::mm +CPU +sum +checked"));
+  EXPECT_THAT(Execute(kBinary, "list --include=softmax").output,
+              ContainsRegex("aten::_softmax +CPU +cond +"));
   EXPECT_THAT(Execute(kBinary, "list --include=add").output,
               AllOf(HasSubstr("aten::add.Tensor"), Not(HasSubstr("mm"))));
 }

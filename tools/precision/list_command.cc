@@ -51,8 +51,9 @@ int List(const std::vector<std::string>& arguments) {
       treatment = absl::StrCat("checked: ", tolerance, ", reference ",
                                kernel.reference);
     }
-    std::printf("%-*s  %-4s  %s\n", static_cast<int>(width), kernel.op.c_str(),
-                kernel.backend.c_str(), treatment.c_str());
+    std::printf("%-*s  %-4s  %-6s  %s\n", static_cast<int>(width),
+                kernel.op.c_str(), kernel.backend.c_str(),
+                kernel.op_class.c_str(), treatment.c_str());
   }
   return kExitClean;
 }
@@ -64,8 +65,10 @@ const Command& ListCommand() {
       "list",
       "",
       "list the kernels and how each is checked",
-      "Lists every kernel of this program: operator, backend, and whether its "
-      "calls are\nchecked, by which tolerance and reference, or why not.",
+      "Lists every kernel of this program: operator, backend, class (what its "
+      "rounding\nerrors may depend on, docs/tolerance.md; no tolerance uses it "
+      "yet), and whether\nits calls are checked, by which tolerance and "
+      "reference, or why not.",
       {"include", "exclude"},
       &List};
   return command;
