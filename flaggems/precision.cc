@@ -1,12 +1,16 @@
 #include "flaggems/precision.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/check/check_session.h"
@@ -16,6 +20,7 @@
 #include "flaggems/log_setup.h"
 #include "flaggems/policy/budget_table.h"
 #include "flaggems/policy/policy.h"
+#include "flaggems/policy/skip_rules.h"
 #include "flaggems/reference/native_cpu_reference.h"
 #include "flaggems/registrar/checking_registrar.h"
 #include "flaggems/registrar/plain_registrar.h"
@@ -83,6 +88,32 @@ PolicyOptions PolicyOptionsOf(const PrecisionOptions& options) {
   return policy;
 }
 
+// Every pattern names an operator that torch has, of ours or not.
+absl::Status CheckOperatorNames(absl::string_view field,
+                                const std::vector<std::string>& patterns) {
+  if (patterns.empty()) return absl::OkStatus();
+  const std::vector<OpKey> known = KnownOperators();
+  for (const std::string& pattern : patterns) {
+    const auto matches = [&](const OpKey& key) {
+      return PatternMatches(pattern, key);
+    };
+    if (absl::c_any_of(known, matches)) continue;
+    std::vector<std::string> names;
+    for (const OpKey& key : known) {
+      if (key.ns == "aten") names.push_back(key.name);
+    }
+    absl::c_sort(names);
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    const std::vector<std::string> nearest = NearestNames(pattern, names, 3);
+    return absl::InvalidArgumentError(absl::StrCat(
+        field, ": torch has no operator \"", pattern, "\"",
+        nearest.empty() ? ""
+                        : absl::StrCat("; did you mean ",
+                                       absl::StrJoin(nearest, ", "), "?")));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 struct Registration::State {
@@ -102,6 +133,8 @@ const std::vector<std::string>& Registration::ops() const {
 
 absl::Status EnablePrecisionCheck(const PrecisionOptions& options) {
   FG_RETURN_IF_ERROR(options.Validate());
+  FG_RETURN_IF_ERROR(CheckOperatorNames("skip", options.skip));
+  FG_RETURN_IF_ERROR(CheckOperatorNames("no_skip", options.no_skip));
   CheckSessionOptions session;
   session.policy = PolicyOptionsOf(options);
   session.profile = options.profile;

@@ -291,6 +291,16 @@ TEST_F(PrecisionTest, OptionsOutOfRangeAreNamed) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("max_checks")));
 }
 
+TEST_F(PrecisionTest, UnknownOperatorsInSkipAreNamed) {
+  options_.skip = {"abs", "no_such_operator_at_all"};
+  EXPECT_THAT(
+      EnablePrecisionCheck(options_),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("skip"), HasSubstr("no_such_operator_at_all"))));
+  options_.skip = {"abs", "aten::max.dim"};
+  EXPECT_THAT(EnablePrecisionCheck(options_), IsOk());
+}
+
 TEST_F(PrecisionTest, TheDefaultLogIsInTheHomeDirectory) {
   const std::string home = Path("home");
   ASSERT_EQ(setenv("HOME", home.c_str(), 1), 0);

@@ -22,6 +22,16 @@ constexpr absl::string_view kWritesUnmarkedArguments[] = {
     "miopen_batch_norm",
 };
 
+OpKey OpKeyOf(const c10::OperatorName& name) {
+  const size_t colons = name.name.find("::");
+  OpKey key;
+  key.ns = colons == std::string::npos ? "" : name.name.substr(0, colons);
+  key.name =
+      colons == std::string::npos ? name.name : name.name.substr(colons + 2);
+  key.overload = name.overload_name;
+  return key;
+}
+
 ValueDesc Describe(const c10::IValue& value) {
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();
@@ -49,14 +59,16 @@ ValueDesc Describe(const c10::IValue& value) {
 }  // namespace
 
 OpKey OpKeyOf(const c10::OperatorHandle& op) {
-  const c10::OperatorName& name = op.operator_name();
-  const size_t colons = name.name.find("::");
-  OpKey key;
-  key.ns = colons == std::string::npos ? "" : name.name.substr(0, colons);
-  key.name =
-      colons == std::string::npos ? name.name : name.name.substr(colons + 2);
-  key.overload = name.overload_name;
-  return key;
+  return OpKeyOf(op.operator_name());
+}
+
+std::vector<OpKey> KnownOperators() {
+  std::vector<OpKey> keys;
+  for (const c10::OperatorName& name :
+       c10::Dispatcher::singleton().getAllOpNames()) {
+    keys.push_back(OpKeyOf(name));
+  }
+  return keys;
 }
 
 std::optional<c10::OperatorHandle> FindOperator(const OpKey& key) {

@@ -22,6 +22,9 @@ OpKey OpKeyOf(const c10::OperatorHandle& op);
 // The dispatcher's operator of that name, or nullopt.
 std::optional<c10::OperatorHandle> FindOperator(const OpKey& key);
 
+// The names of all operators of the dispatcher (some 3,000), unsorted.
+std::vector<OpKey> KnownOperators();
+
 // From schema and tags. Thread-safe; looks at the schema once, no tensors.
 OpTraits OpTraitsOf(const c10::OperatorHandle& op);
 

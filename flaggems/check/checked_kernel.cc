@@ -91,7 +91,7 @@ class CheckedCall {
   void GiveUp() noexcept {
     if (ended_) return;
     ended_ = true;
-    session_->policy().OnVerdict(*op_.ledger, Verdict::kErrorOutOfMemory);
+    runtime_.Conclude(session_.get(), op_, Verdict::kErrorOutOfMemory);
   }
 
   // The kernel threw: right if the reference refuses the call too.
@@ -117,12 +117,13 @@ class CheckedCall {
  private:
   absl::StatusOr<std::vector<c10::IValue>> Reference() {
     if (!snapshot_status_.ok()) return snapshot_status_;
+    if (!arguments_) return absl::ResourceExhaustedError("out of host memory");
     return op_.reference->Compute(*std::move(arguments_));
   }
 
   void Skip(Verdict verdict) {
     ended_ = true;
-    session_->policy().OnAbandoned(*op_.ledger, verdict);
+    runtime_.Abandon(session_.get(), op_, verdict);
   }
 
   void ConcludeError(const absl::Status& status) {
@@ -138,8 +139,7 @@ class CheckedCall {
       session_->NoteError(record_.op, record_.message);
     }
     ended_ = true;
-    if (session_->policy().OnVerdict(*op_.ledger, record_.verdict)) Log();
-    runtime_.CloseIfSettled(session_.get(), op_);
+    if (runtime_.Conclude(session_.get(), op_, record_.verdict)) Log();
   }
 
   void Log() {

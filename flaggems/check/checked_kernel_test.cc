@@ -498,6 +498,25 @@ TEST_F(CheckedKernelTest, AnOldSessionDoesNotCloseGatesOfANewOne) {
   EXPECT_FALSE(op_->gate->TryForward());
 }
 
+TEST_F(CheckedKernelTest, ACallUnderWayIsNoCallOfANewSession) {
+  Start();
+  MemorySink* const old_sink = sink_;
+  const std::shared_ptr<CheckSession> old = session_;
+  Make("twice", ToTensor([this](const at::Tensor& x) {
+         if (x.numel() == 1) Start();
+         return x * 3;
+       }),
+       kTwice);
+  Call(F32({1}));
+  EXPECT_EQ(op_->ledger->calls(), 0);
+  EXPECT_EQ(old_sink->records().size(), 1u);
+  EXPECT_TRUE(records().empty());
+  // The new session reports the operator itself.
+  Call(F32({1, 2}));
+  EXPECT_EQ(Count(Verdict::kFailValue), 1);
+  EXPECT_EQ(records().size(), 1u);
+}
+
 TEST_F(CheckedKernelTest, WriteErrorsAreCounted) {
   Start();
   Make("twice", Returning(F32({9})), kTwice);

@@ -21,6 +21,7 @@ void CheckRuntime::SetGate(const CheckedOp& op) {
 void CheckRuntime::Start(std::shared_ptr<CheckSession> session) {
   absl::MutexLock lock(&mutex_);
   session_ = std::move(session);
+  latest_ = session_.get();
   ledgers_.Reset();
   for (const auto& op : ops_) SetGate(*op);
 }
@@ -55,9 +56,36 @@ void CheckRuntime::Remove(const CheckedOp* op) {
 void CheckRuntime::CloseIfSettled(const CheckSession* session,
                                   const CheckedOp& op) {
   absl::MutexLock lock(&mutex_);
+  CloseGateIfSettled(session, op);
+}
+
+void CheckRuntime::CloseGateIfSettled(const CheckSession* session,
+                                      const CheckedOp& op) {
   if (session_.get() != session || session == nullptr) return;
   const std::optional<Verdict> settled = session->policy().Settled(*op.ledger);
   if (settled) op.gate->Forward(op.ledger->counter(*settled));
+}
+
+bool CheckRuntime::Conclude(const CheckSession* session, const CheckedOp& op,
+                            Verdict verdict) {
+  absl::MutexLock lock(&mutex_);
+  if (!IsLatest(session)) {
+    op.ledger->ReturnSlot();
+    return OutcomeOf(verdict) == Outcome::kFail;
+  }
+  const bool log = session->policy().OnVerdict(*op.ledger, verdict);
+  CloseGateIfSettled(session, op);
+  return log;
+}
+
+void CheckRuntime::Abandon(const CheckSession* session, const CheckedOp& op,
+                           Verdict verdict) {
+  absl::MutexLock lock(&mutex_);
+  if (IsLatest(session)) {
+    session->policy().OnAbandoned(*op.ledger, verdict);
+  } else {
+    op.ledger->ReturnSlot();
+  }
 }
 
 }  // namespace flaggems

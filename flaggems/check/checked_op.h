@@ -51,6 +51,16 @@ class CheckRuntime {
   void Add(std::shared_ptr<const CheckedOp> op);
   void Remove(const CheckedOp* op);
 
+  // An admitted call of `session` ended in `verdict`, or was not judged after
+  // all. Counts it, and lets the gate forward if every later call would end in
+  // the same verdict. Conclude() returns whether to log the call. If another
+  // session was opened meanwhile the call is none of its calls: only its slot
+  // is given back, and a failure is still logged to the session's own log.
+  bool Conclude(const CheckSession* session, const CheckedOp& op,
+                Verdict verdict);
+  void Abandon(const CheckSession* session, const CheckedOp& op,
+               Verdict verdict);
+
   // Lets the gate of `op` forward if every later call would end in the same
   // verdict, unless `session` is not the open one any more.
   void CloseIfSettled(const CheckSession* session, const CheckedOp& op);
@@ -59,11 +69,21 @@ class CheckRuntime {
   const LedgerBook& ledgers() const { return ledgers_; }
 
  private:
+  // Whether the counts in the ledgers are those of `session`: it is open, or
+  // was the last that was.
+  bool IsLatest(const CheckSession* session) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return latest_ == session;
+  }
+  void CloseGateIfSettled(const CheckSession* session, const CheckedOp& op)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetGate(const CheckedOp& op) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   LedgerBook ledgers_;
   mutable absl::Mutex mutex_;
   std::shared_ptr<CheckSession> session_ ABSL_GUARDED_BY(mutex_);
+  // The session that was started last; only compared, never followed.
+  const CheckSession* latest_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::vector<std::shared_ptr<const CheckedOp>> ops_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <new>
@@ -84,8 +85,38 @@ class FileDescriptor {
   int fd_;
 };
 
+// Keeps SIGXFSZ, which a write beyond RLIMIT_FSIZE raises, from ending the
+// user's program: the write's EFBIG says it all. Blocks it for this thread and
+// takes back what this thread raised.
+class FileSizeSignalBlock {
+ public:
+  FileSizeSignalBlock() {
+    sigset_t pending;
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGXFSZ);
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+    pthread_sigmask(SIG_BLOCK, &signal_, &mask_);
+  }
+  ~FileSizeSignalBlock() {
+    const int error = errno;
+    constexpr struct timespec kNoWait = {0, 0};
+    if (!was_pending_) sigtimedwait(&signal_, nullptr, &kNoWait);
+    pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+    errno = error;
+  }
+  FileSizeSignalBlock(const FileSizeSignalBlock&) = delete;
+  FileSizeSignalBlock& operator=(const FileSizeSignalBlock&) = delete;
+
+ private:
+  sigset_t signal_;
+  sigset_t mask_;
+  bool was_pending_;
+};
+
 // write(2), again after a signal that came before anything was written.
 ssize_t WriteOnce(int fd, const char* data, size_t size) {
+  const FileSizeSignalBlock block;
   ssize_t written;
   do {
     written = write(fd, data, size);
@@ -173,6 +204,20 @@ absl::Status CheckSpace(int fd, const std::string& path, bool regular) {
   return absl::OkStatus();
 }
 
+// Renames the log at `path` to "<path>.1" and `fresh` to `path`; or neither.
+absl::Status Rotate(const std::string& fresh, const std::string& path) {
+  const std::string old = absl::StrCat(path, ".1");
+  if (std::rename(path.c_str(), old.c_str()) != 0) {
+    return SystemError(errno, absl::StrCat("rename to ", old), path);
+  }
+  if (std::rename(fresh.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    std::rename(old.c_str(), path.c_str());
+    return SystemError(error, "open", path);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RecordSink>> OpenFileSink(
@@ -200,19 +245,25 @@ absl::StatusOr<std::unique_ptr<RecordSink>> OpenFileSink(
     FG_RETURN_IF_ERROR(MakeDirectories(path.substr(0, slash)));
   }
 
-  const std::string old = absl::StrCat(path, ".1");
-  if (exists && regular && std::rename(path.c_str(), old.c_str()) != 0) {
-    return SystemError(errno, absl::StrCat("rename to ", old), path);
-  }
-
-  int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY;
+  // An existing log stays where it is until the new one is known to be good;
+  // on an error nothing is left changed.
+  const bool rotate = exists && regular;
+  const std::string opened =
+      rotate ? absl::StrCat(path, ".new", getpid()) : path;
+  const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY |
+                    (rotate ? O_EXCL : 0);
   int fd;
   do {
-    fd = open(path.c_str(), flags, 0600);
+    fd = open(opened.c_str(), flags, 0600);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) return SystemError(errno, "open", path);
   FileDescriptor descriptor(fd);
-  FG_RETURN_IF_ERROR(CheckSpace(fd, path, regular));
+  absl::Status status = CheckSpace(fd, path, regular);
+  if (status.ok() && rotate) status = Rotate(opened, path);
+  if (!status.ok()) {
+    if (rotate || !exists) unlink(opened.c_str());
+    return status;
+  }
   return std::make_unique<FileSink>(path, std::move(descriptor), formatter);
 }
 

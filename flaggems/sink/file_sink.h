@@ -19,7 +19,8 @@ using RecordFormatter = std::string (*)(const CheckRecord& record);
 
 // Opens `path` for writing. The directories that it lacks are made with mode
 // 0700, the file has mode 0600; an existing regular file is renamed to
-// "<path>.1" first (an older ".1" is replaced). A character device (/dev/null,
+// "<path>.1" (an older ".1" is replaced), once the new one
+// is known to be good: on an error nothing is changed. A character device (/dev/null,
 // /dev/stderr) is opened as it is.
 //
 // A full disk is found here where the system tells without a record being
@@ -32,7 +33,7 @@ using RecordFormatter = std::string (*)(const CheckRecord& record);
 // threads never mix and a killed process tears at most the last one. After a
 // short write (a full disk) the next line starts on a line of its own; Send()
 // reports every error and later records are still tried. A write beyond
-// RLIMIT_FSIZE raises SIGXFSZ, as in any program.
+// RLIMIT_FSIZE is an error too, never a SIGXFSZ.
 //
 // Errors: kInvalidArgument    the path is empty, is a directory, is neither a
 //                             file nor a character device, or is no valid path

@@ -12,9 +12,13 @@ _COPTS = [
 _GTEST_MAIN = "@com_google_googletest//:gtest_main"
 
 def flaggems_cc_library(name, srcs = None, hdrs = None, copts = [], **kwargs):
-    """cc_library; srcs and hdrs default to <name>.cc and <name>.h where they exist."""
+    """cc_library; srcs and hdrs default to <name>.cc and <name>.h where they exist.
+
+    linkstatic: nothing links a library of ours on its own, so none is made.
+    """
     native.cc_library(
         name = name,
+        linkstatic = 1,
         srcs = native.glob([name + ".cc"]) if srcs == None else srcs,
         hdrs = native.glob([name + ".h"]) if hdrs == None else hdrs,
         copts = _COPTS + copts,

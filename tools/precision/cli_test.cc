@@ -39,8 +39,9 @@ struct Result {
 Result Execute(const std::string& binary, const std::string& arguments) {
   Result result;
   const std::string command =
-      absl::StrCat(binary, " ", arguments, " 2>&1 </dev/null");
-  FILE* pipe = popen(command.c_str(), "r");
+      absl::StrCat(binary, " ", arguments, " </dev/null");
+  // stderr first, so that `arguments` may send stdout elsewhere.
+  FILE* pipe = popen(absl::StrCat("exec 2>&1; ", command).c_str(), "r");
   if (pipe == nullptr) return result;
   std::array<char, 4096> buffer;
   while (size_t n = fread(buffer.data(), 1, buffer.size(), pipe)) {
@@ -161,6 +162,9 @@ class BadInputTest : public testing::TestWithParam<BadCase> {
     SaveInputs("shape.pt", c10::ivalue::Tuple::create({at::ones({2, 5})}));
     SaveInputs("dtype.pt",
                c10::ivalue::Tuple::create({at::ones({2, 4}, at::kLong)}));
+    c10::impl::GenericDict keys(c10::IntType::get(), c10::TensorType::get());
+    keys.insert(1, at::ones({2, 4}));
+    SaveInputs("keys.pt", keys);
     SaveInputs("number.pt", c10::IValue(3));
   }
 };
@@ -210,11 +214,16 @@ INSTANTIATE_TEST_SUITE_P(
         {"TooManyInputs", "run $DATA/tiny.pt --inputs=$TMP/two.pt", 3,
          "argument"},
         {"TooManyInputsOfAPackage", "run $DATA/tiny.pt2 --inputs=$TMP/two.pt",
-         3, "the model failed in run 1 of 1"},
+         3, "it takes 1 positional and 0 keyword arguments"},
         {"WrongShape", "run $DATA/tiny.pt --inputs=$TMP/shape.pt", 3,
          "the model failed in run 1 of 1"},
         {"WrongShapeOfAPackage", "run $DATA/tiny.pt2 --inputs=$TMP/shape.pt", 3,
-         "the model failed in run 1 of 1"},
+         "shapes [2, 5] and [4, 3] cannot be multiplied"},
+        {"NumberKeys", "run $DATA/tiny.pt2 --inputs=$TMP/keys.pt", 3,
+         "are names, not Int"},
+        {"Device", "run /dev/null", 3, "is a pipe or device"},
+        {"UnknownSkip", "run $DATA/tiny.pt2 --precision_skip=soft_max", 2,
+         "did you mean"},
         {"WrongDtype", "run $DATA/tiny.pt --inputs=$TMP/dtype.pt", 3,
          "the model failed in run 1 of 1"},
         {"NumberForTensor", "run $DATA/tiny.pt --inputs=$TMP/number.pt", 3,
@@ -238,6 +247,13 @@ TEST(BadLog, IsOneClearError) {
                    absl::StrCat(run, " --precision_path=", testing::TempDir()));
   EXPECT_NE(result.exit_code, 0) << result.output;
   EXPECT_THAT(result.output, HasSubstr("directory"));
+}
+
+TEST(Output, ThatCannotBeWrittenIsNoCleanRun) {
+  const Result result = Execute(
+      kBinary,
+      absl::StrCat("run ", kTestData, "tiny.pt2", LogFlag(), " >/dev/full"));
+  EXPECT_EQ(result.exit_code, 3) << result.output;
 }
 
 TEST(Help, OfEveryCommandIsExitCodeZero) {

@@ -1,5 +1,8 @@
 #include "tools/precision/flag_check.h"
 
+#include <sys/stat.h>
+
+#include <cstdlib>
 #include <fstream>
 
 #include "absl/flags/commandlineflag.h"
@@ -39,8 +42,10 @@ absl::Status CheckFlagFiles(const std::string& names, int depth) {
         absl::StrCat("--flagfile=", names, ": flag files include each other"));
   }
   for (absl::string_view name : absl::StrSplit(names, ',')) {
-    std::ifstream file{std::string(name)};
-    if (!file) {
+    struct stat info;
+    const std::string path(name);
+    std::ifstream file(path);
+    if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || !file) {
       return absl::InvalidArgumentError(
           absl::StrCat("--flagfile=", name, " cannot be read"));
     }
@@ -48,7 +53,7 @@ absl::Status CheckFlagFiles(const std::string& names, int depth) {
     for (std::string line; std::getline(file, line);) {
       const absl::string_view text = absl::StripAsciiWhitespace(line);
       if (text.empty() || text[0] == '#') continue;
-      if (!absl::StartsWith(text, "-")) {
+      if (!absl::StartsWith(text, "-") || text == "--") {
         return absl::InvalidArgumentError(
             absl::StrCat(name, ": \"", text,
                          "\" is no flag; a flag file has one --flag=value a "
@@ -93,6 +98,15 @@ absl::Status Check(const std::vector<std::string>& arguments, int depth) {
     if (is_flag_file) {
       FG_RETURN_IF_ERROR(CheckFlagFiles(value, depth));
       continue;
+    }
+    if (name == "fromenv") {
+      for (absl::string_view wanted : absl::StrSplit(value, ',')) {
+        const std::string variable = absl::StrCat("FLAGS_", wanted);
+        if (std::getenv(variable.c_str()) == nullptr) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "--fromenv=", value, ": the environment has no ", variable));
+        }
+      }
     }
     std::string error;
     if (!flag->ParseFrom(value, &error)) {

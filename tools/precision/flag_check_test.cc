@@ -70,6 +70,13 @@ TEST(CheckFlags, LooksIntoFlagFiles) {
   EXPECT_THAT(
       CheckFlags({"--flagfile=" + path}),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is no flag")));
+  std::ofstream(path) << "--silent\n--\n";
+  EXPECT_THAT(
+      CheckFlags({"--flagfile=" + path}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is no flag")));
+  EXPECT_THAT(CheckFlags({"--flagfile=" + testing::TempDir()}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("cannot be read")));
   std::ofstream(path) << "--flagfile=" << path << "\n";
   EXPECT_THAT(CheckFlags({"--flagfile=" + path}),
               StatusIs(absl::StatusCode::kInvalidArgument,

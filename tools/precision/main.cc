@@ -112,7 +112,13 @@ int Main(int argc, char** argv) {
   }
   // The program's and the command's name.
   arguments.erase(arguments.begin(), arguments.begin() + 2);
-  return command->run(arguments);
+  int code = command->run(arguments);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    std::fprintf(stderr, "precision %s: the report cannot be written: %s\n",
+                 command->name, std::strerror(errno));
+    if (code == kExitClean) code = kExitNotRun;
+  }
+  return code;
 }
 
 }  // namespace

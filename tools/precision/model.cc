@@ -40,25 +40,43 @@ absl::Status CheckIsFile(const std::string& path) {
   }
   if (S_ISDIR(info.st_mode)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, " is a directory, not a model file"));
+        absl::StrCat(path, " is a directory, not a file"));
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is a pipe or device, not a file"));
   }
   return absl::OkStatus();
 }
 
-// What the model says of itself when it fails: TorchScript puts the cause into
-// the last line, below its traceback; models that were made for a GPU fail in
-// ways that do not name the cause.
+// The line of an error's text that says what went wrong. TorchScript puts it
+// last, below its traceback; the runner of torch.export packages puts it below
+// the node and its arguments, just above the backtrace.
+absl::string_view CauseIn(absl::string_view text) {
+  const std::vector<absl::string_view> lines =
+      absl::StrSplit(text, '\n', absl::SkipWhitespace());
+  if (lines.empty()) return "an error without text";
+  if (absl::StrContains(lines.front(), "TorchScript interpreter")) {
+    return lines.back();
+  }
+  if (absl::StrContains(lines.front(), "executing node")) {
+    for (size_t i = 1; i < lines.size(); ++i) {
+      if (absl::StartsWith(lines[i], "Exception raised from")) {
+        return lines[i - 1];
+      }
+    }
+  }
+  return lines.front();
+}
+
+// What the model says of itself when it fails. Models that were made for a GPU
+// fail in ways that do not name the cause.
 absl::Status ModelError(const std::exception& exception) {
   std::string text = exception.what();
   if (const auto* error = dynamic_cast<const c10::Error*>(&exception)) {
     text = error->what_without_backtrace();
   }
-  const std::vector<absl::string_view> lines =
-      absl::StrSplit(text, '\n', absl::SkipWhitespace());
-  if (lines.empty()) return absl::InvalidArgumentError("no text");
-  const bool interpreter =
-      absl::StrContains(lines.front(), "TorchScript interpreter");
-  const absl::string_view cause = interpreter ? lines.back() : lines.front();
+  const absl::string_view cause = CauseIn(text);
   // A model that runs on the CPU has no reason to speak of CUDA.
   const bool needs_cuda = absl::StrContains(cause, "CUDA") ||
                           absl::StrContains(cause, "NVIDIA driver");
@@ -87,11 +105,12 @@ absl::Status WithPath(const std::string& path, const absl::Status& status) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", status.message()));
 }
 
-// Drops torch's own warnings while it lives: the runner lists every operator
-// that DispatchExportedModels() made it dispatch, which is what we want.
+// Drops torch's own log while it lives: the runner lists every operator that
+// DispatchExportedModels() made it dispatch, which is what we want, and logs
+// with a backtrace the error that it throws.
 class QuietTorchLog {
  public:
-  QuietTorchLog() { FLAGS_caffe2_log_level = c10::GLOG_ERROR; }
+  QuietTorchLog() { FLAGS_caffe2_log_level = c10::GLOG_FATAL; }
   ~QuietTorchLog() { FLAGS_caffe2_log_level = level_; }
   QuietTorchLog(const QuietTorchLog&) = delete;
   QuietTorchLog& operator=(const QuietTorchLog&) = delete;
@@ -105,6 +124,10 @@ ModelInputs InputsFromValue(const c10::IValue& value) {
   ModelInputs inputs;
   const auto add_kwargs = [&](const c10::IValue& dict) {
     for (const auto& item : dict.toGenericDict()) {
+      TORCH_CHECK_VALUE(item.key().isString(),
+                        "the keys of a dict of keyword arguments are names, "
+                        "not ",
+                        item.key().tagKind());
       inputs.kwargs.emplace(item.key().toStringRef(), item.value());
     }
   };
@@ -174,7 +197,9 @@ class ExportedModel : public Model {
   }
 
   absl::Status Run(const ModelInputs& inputs) override {
+    FG_RETURN_IF_ERROR(CheckNumberOf(inputs));
     return Calling([&] {
+      const QuietTorchLog quiet;
       const c10::InferenceMode inference;
       runner_.run(inputs.args, inputs.kwargs);
       return absl::OkStatus();
@@ -182,6 +207,22 @@ class ExportedModel : public Model {
   }
 
  private:
+  // The runner's own message for a wrong number of inputs helps nobody. The
+  // sample inputs have the right one.
+  absl::Status CheckNumberOf(const ModelInputs& inputs) const {
+    const absl::StatusOr<std::optional<ModelInputs>> sample = SampleInputs();
+    if (!sample.ok() || !*sample) return absl::OkStatus();
+    const size_t args = (*sample)->args.size();
+    const size_t kwargs = (*sample)->kwargs.size();
+    if (inputs.args.size() == args && inputs.kwargs.size() == kwargs) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("it takes ", args, " positional and ", kwargs,
+                     " keyword arguments, the inputs are ", inputs.args.size(),
+                     " and ", inputs.kwargs.size()));
+  }
+
   const std::string path_;
   torch::nativert::ModelRunnerHandle runner_;
 };
@@ -233,11 +274,11 @@ absl::StatusOr<std::unique_ptr<Model>> LoadModel(const std::string& path) {
 
 absl::StatusOr<ModelInputs> LoadInputs(const std::string& path) {
   FG_RETURN_IF_ERROR(CheckIsFile(path));
-  std::ifstream file(path, std::ios::binary);
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)),
-                                std::istreambuf_iterator<char>());
   absl::StatusOr<ModelInputs> inputs =
       StatusOrOf([&]() -> absl::StatusOr<ModelInputs> {
+        std::ifstream file(path, std::ios::binary);
+        const std::vector<char> bytes((std::istreambuf_iterator<char>(file)),
+                                      std::istreambuf_iterator<char>());
         return InputsFromValue(torch::jit::pickle_load(bytes));
       });
   if (!inputs.ok()) {

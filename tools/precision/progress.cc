@@ -23,8 +23,16 @@ Progress::~Progress() {
   if (visible_) std::fputs(kEraseLine, stderr);
 }
 
+bool Progress::TooSoon() {
+  constexpr auto kInterval = std::chrono::milliseconds(100);
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_) return true;
+  next_ = now + kInterval;
+  return false;
+}
+
 void Progress::Update(int64_t done, const std::string& note) {
-  if (!visible_) return;
+  if (!visible_ || TooSoon()) return;
   const int filled =
       static_cast<int>(std::clamp<int64_t>(done, 0, total_) * kWidth / total_);
   const std::string bar =

@@ -1,6 +1,7 @@
 #ifndef FLAGGEMS_TOOLS_PRECISION_PROGRESS_H_
 #define FLAGGEMS_TOOLS_PRECISION_PROGRESS_H_
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -18,9 +19,13 @@ class Progress {
   void Update(int64_t done, const std::string& note);
 
  private:
+  // A terminal is slower than a small model.
+  bool TooSoon();
+
   const std::string what_;
   const int64_t total_;
   const bool visible_;
+  std::chrono::steady_clock::time_point next_;
 };
 
 }  // namespace flaggems

@@ -129,8 +129,8 @@ int Conclude(const Totals& totals, const std::string& log_path) {
     std::printf(totals.calls == 0
                     ? "nothing was checked: the model calls none of the "
                       "kernels\n"
-                    : "nothing was checked: see the skipped and untrusted "
-                      "calls above\n");
+                    : "nothing was checked: every call was skipped or "
+                      "untrusted\n");
     return kExitNotRun;
   }
   return kExitClean;
