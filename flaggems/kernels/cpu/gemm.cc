@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <type_traits>
 
 extern "C" {
@@ -150,6 +151,19 @@ void Multiply(int64_t m, int64_t n, int64_t k, T alpha, const Matrix<T>& a,
   }
 }
 
+// out = beta * out + 0 * (a @ b). BLAS skips the product where alpha is 0;
+// aten's product of 16-bit types does not, and NaN and Inf in it give NaN.
+template <typename T>
+void MultiplyByZero(int64_t m, int64_t n, int64_t k, const Matrix<T>& a,
+                    const Matrix<T>& b, T beta, T* out) {
+  const std::unique_ptr<T[]> product(new T[m * n]);
+  Multiply(m, n, k, T(1), a, b, T(0), product.get());
+  for (int64_t i = 0; i < m * n; ++i) {
+    const T old = beta == T(0) ? T(0) : beta * out[i];
+    out[i] = old + T(0) * product[i];
+  }
+}
+
 template <typename T>
 Matrix<T> MatrixOf(const at::Tensor& t) {
   const int64_t d = t.dim();
@@ -210,6 +224,10 @@ void Gemm(const at::Tensor& a, const at::Tensor& b, const at::Tensor& addend,
     const Matrix<T> ma = MatrixOf<T>(pa);
     const Matrix<T> mb = MatrixOf<T>(pb);
     T* const y = result.mutable_data_ptr<T>();
+    if (compute != dtype && factor == T(0)) {
+      MultiplyByZero(m, n, k, ma, mb, old, y);
+      return;
+    }
     if (!std::is_integral<T>::value) {
       Multiply(m, n, k, factor, ma, mb, old, y);
       return;

@@ -19,7 +19,8 @@ namespace cpu {
 //
 //   a [m, k], b [k, n], out [m, n] contiguous; addend expands to [m, n] and may
 //   be undefined if beta is 0. With beta 0 the addend is not read (its NaNs do
-//   not count). k may be 0.
+//   not count). k may be 0. With alpha 0, NaN and Inf of the product count for
+//   16-bit types only, as in aten.
 // Throws c10::NotImplementedError for other dtypes (bool, for instance).
 void Gemm(const at::Tensor& a, const at::Tensor& b, const at::Tensor& addend,
           const at::Scalar& beta, const at::Scalar& alpha,

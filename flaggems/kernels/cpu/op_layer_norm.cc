@@ -38,6 +38,36 @@ at::Tensor Parameter(const std::optional<at::Tensor>& t) {
   return t->contiguous().to(c10::CppTypeToScalarType<A>::value);
 }
 
+// The mean, value + shift. The value is the nearest number of the type; what it
+// lacks would not vanish against deviations of a few ulps.
+template <typename A>
+struct Mean {
+  A value;
+  double shift;
+};
+
+// Exact for a row of equal elements. NaN for a row with an infinity or a NaN.
+template <typename A>
+Mean<A> MeanOf(const A* v, int64_t n) {
+  // An empty row has mean 0 and, like aten's, no variance.
+  if (n == 0) return {0, 0};
+  double estimate = SumArray(v, n) / n;
+  if (!std::isfinite(estimate)) {
+    // The sum overflows where the mean does not.
+    estimate = 0;
+    for (int64_t i = 0; i < n; ++i) estimate += static_cast<double>(v[i]) / n;
+  }
+  const A m = static_cast<A>(estimate);
+  // The deviations from the estimate cancel its rounding. Those of equal
+  // elements are equal small multiples of an ulp, added up without rounding.
+  double deviation = SumAround(v, m, n) / n;
+  // They overflow between the largest numbers of both signs.
+  if (std::isfinite(m) && !std::isfinite(deviation)) deviation = 0;
+  const A nearest = static_cast<A>(static_cast<double>(m) + deviation);
+  const double distance = static_cast<double>(m) - static_cast<double>(nearest);
+  return {nearest, distance + deviation};
+}
+
 template <typename T, typename P>
 void Normalize(const T* x, int64_t rows, int64_t n, const at::Tensor& weight,
                const at::Tensor& bias, double eps, T* y, P* mean, P* rstd) {
@@ -50,17 +80,17 @@ void Normalize(const T* x, int64_t rows, int64_t n, const at::Tensor& weight,
     if constexpr (!std::is_same<T, A>::value) buffer.reset(new A[n]);
     for (int64_t r = begin; r < end; ++r) {
       const A* const v = Row(x + r * n, buffer.get(), n);
-      // An empty row has mean 0 and, like aten's, no variance.
-      const double exact = n == 0 ? 0 : SumArray(v, n) / n;
-      const A m = static_cast<A>(exact);
+      const Mean<A> average = MeanOf(v, n);
+      const A m = average.value;
+      const double shift = average.shift;
+      const A t = static_cast<A>(shift);
       // Around the rounded mean; the difference to the exact one is taken out.
-      const double shift = exact - static_cast<double>(m);
       const double spread = SumSquaresAround(v, m, n) / n;
       const double variance =
           shift * shift < spread ? spread - shift * shift : spread;
       const double inverse = 1 / std::sqrt(variance + eps);
       const A s = static_cast<A>(inverse);
-      mean[r] = static_cast<P>(m);
+      mean[r] = static_cast<P>(static_cast<double>(m) + shift);
       rstd[r] = static_cast<P>(s);
       A* const out = [&] {
         if constexpr (std::is_same<T, A>::value) {
@@ -70,13 +100,14 @@ void Normalize(const T* x, int64_t rows, int64_t n, const at::Tensor& weight,
         }
       }();
       if (g != nullptr && b != nullptr) {
-        SimdFor(n, [=](int64_t i) { out[i] = (v[i] - m) * s * g[i] + b[i]; });
+        SimdFor(n,
+                [=](int64_t i) { out[i] = (v[i] - m - t) * s * g[i] + b[i]; });
       } else if (g != nullptr) {
-        SimdFor(n, [=](int64_t i) { out[i] = (v[i] - m) * s * g[i]; });
+        SimdFor(n, [=](int64_t i) { out[i] = (v[i] - m - t) * s * g[i]; });
       } else if (b != nullptr) {
-        SimdFor(n, [=](int64_t i) { out[i] = (v[i] - m) * s + b[i]; });
+        SimdFor(n, [=](int64_t i) { out[i] = (v[i] - m - t) * s + b[i]; });
       } else {
-        SimdFor(n, [=](int64_t i) { out[i] = (v[i] - m) * s; });
+        SimdFor(n, [=](int64_t i) { out[i] = (v[i] - m - t) * s; });
       }
       if constexpr (!std::is_same<T, A>::value) Narrow(out, y + r * n, n);
     }

@@ -115,6 +115,23 @@ std::vector<Call> AddmmCalls() {
                                       c10::Scalar(1)};
                    },
                    false, 34});
+  // NaN and Inf in the product, in self, in both and in neither.
+  for (const double beta : {0.0, 1.0, 2.0}) {
+    for (const double alpha : {0.0, 1.0, -2.0}) {
+      Call special = {"special_beta_" + std::to_string(beta) + "_alpha_" +
+                          std::to_string(alpha),
+                      [beta, alpha](Inputs& in) {
+                        const at::Tensor c = in.Special({19, 11});
+                        const at::Tensor a = in.Special({19, 1});
+                        return Arguments{c, a, in.Random({1, 11}),
+                                         c10::Scalar(beta), c10::Scalar(alpha)};
+                      },
+                      false, 2};
+      // With alpha 0, aten's 16-bit product counts, its wider ones do not.
+      special.native_specials = true;
+      calls.push_back(special);
+    }
+  }
   calls.push_back({"self_too_large", call(s, {2, 9, 31}, 1, 1), true});
   calls.push_back({"self_mismatch", call(s, {30}, 1, 1), true});
   calls.push_back(

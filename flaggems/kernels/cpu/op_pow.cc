@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "flaggems/kernels/cpu/pointwise.h"
 #include "flaggems/kernels/cpu/vec_math.h"
@@ -33,10 +34,15 @@ T IntegerPower(T base, int64_t exponent) {
 // the same special values (the square root of -Inf, for instance).
 template <typename T, typename A>
 bool SimplePower(at::TensorIteratorBase& iter, double exponent) {
+  // Of float16, aten takes no roots but powers: that of -Inf is Inf, not NaN,
+  // and that of -0 has no sign.
+  constexpr bool kRoots = !std::is_same<T, at::Half>::value;
   if (exponent == 2) {
     MapUnary<T>(iter, Elementwise([](A a) -> A { return a * a; }));
   } else if (exponent == 3) {
     MapUnary<T>(iter, Elementwise([](A a) -> A { return a * a * a; }));
+  } else if (!kRoots && std::fabs(exponent) == 0.5) {
+    return false;
   } else if (exponent == 0.5) {
     MapUnary<T>(iter, Elementwise([](A a) -> A { return std::sqrt(a); }));
   } else if (exponent == -0.5) {

@@ -1,5 +1,8 @@
 // Conformance of the pointwise operators of one tensor.
 
+#include <cmath>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "flaggems/kernels/cpu/op_exp.h"
@@ -69,7 +72,11 @@ std::vector<Call> PowCalls() {
   std::vector<std::vector<Call>> all;
   for (const double e : {2.0, 3.0, 0.5, -0.5, -1.0, -2.0, 0.0, 1.0, 2.5, 0.1}) {
     std::vector<Call> calls = UnaryCalls({c10::Scalar(e)});
-    for (Call& call : calls) call.name += "_to_" + std::to_string(e);
+    for (Call& call : calls) {
+      call.name += "_to_" + std::to_string(e);
+      // Of float16, aten takes the power, not the root, of -Inf and -0.
+      call.native_specials = std::fabs(e) == 0.5;
+    }
     all.push_back(calls);
   }
   for (const int64_t e : {2, 3, 5, 0, 1, -3}) {

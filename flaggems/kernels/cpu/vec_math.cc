@@ -182,12 +182,18 @@ struct Vector<double> {
 
 constexpr int64_t kSumBlock = 512;
 
-// One term, x or (x - center)^2, of scalars and of vectors. A macro: a
-// function that returns vectors has no stable ABI without AVX.
-#define FLAGGEMS_TERM(v) (kSquares ? ((v)-center) * ((v)-center) : (v))
+// What is added up: x, x - center or (x - center)^2.
+enum class Term { kValue, kDeviation, kSquare };
+
+// One term, of scalars and of vectors. A macro: a function that returns
+// vectors has no stable ABI without AVX.
+#define FLAGGEMS_TERM(v)                                     \
+  (kTerm == Term::kSquare      ? ((v)-center) * ((v)-center) \
+   : kTerm == Term::kDeviation ? (v)-center                  \
+                               : (v))
 
 // Sum of the terms of n <= kSumBlock elements.
-template <bool kSquares, typename T>
+template <Term kTerm, typename T>
 __attribute__((always_inline)) inline T SumBlock(const T* x, int64_t n,
                                                  T center) {
   using V = typename Vector<T>::Type;
@@ -238,21 +244,21 @@ class PairwiseSum {
   double level_[64];
 };
 
-template <bool kSquares, typename T>
+template <Term kTerm, typename T>
 __attribute__((always_inline)) inline double Sum(const T* x, int64_t n,
                                                  T center) {
-  if (n <= kSumBlock) return SumBlock<kSquares>(x, n, center);
+  if (n <= kSumBlock) return SumBlock<kTerm>(x, n, center);
   if constexpr (sizeof(T) == sizeof(float)) {
     double sum = 0;
     for (int64_t i = 0; i < n; i += kSumBlock) {
       sum += static_cast<double>(
-          SumBlock<kSquares>(x + i, std::min(kSumBlock, n - i), center));
+          SumBlock<kTerm>(x + i, std::min(kSumBlock, n - i), center));
     }
     return sum;
   } else {
     PairwiseSum sum;
     for (int64_t i = 0; i < n; i += kSumBlock) {
-      sum.Add(SumBlock<kSquares>(x + i, std::min(kSumBlock, n - i), center));
+      sum.Add(SumBlock<kTerm>(x + i, std::min(kSumBlock, n - i), center));
     }
     return sum.Total();
   }
@@ -405,26 +411,38 @@ double SumArray(const float* x, int64_t n) {
   const float zero = 0;
   double sum;
   double* const result = &sum;
-  Simd([=] { *result = Sum<false>(x, n, zero); });
+  Simd([=] { *result = Sum<Term::kValue>(x, n, zero); });
   return sum;
 }
 double SumArray(const double* x, int64_t n) {
   const double zero = 0;
   double sum;
   double* const result = &sum;
-  Simd([=] { *result = Sum<false>(x, n, zero); });
+  Simd([=] { *result = Sum<Term::kValue>(x, n, zero); });
+  return sum;
+}
+double SumAround(const float* x, float center, int64_t n) {
+  double sum;
+  double* const result = &sum;
+  Simd([=] { *result = Sum<Term::kDeviation>(x, n, center); });
+  return sum;
+}
+double SumAround(const double* x, double center, int64_t n) {
+  double sum;
+  double* const result = &sum;
+  Simd([=] { *result = Sum<Term::kDeviation>(x, n, center); });
   return sum;
 }
 double SumSquaresAround(const float* x, float center, int64_t n) {
   double sum;
   double* const result = &sum;
-  Simd([=] { *result = Sum<true>(x, n, center); });
+  Simd([=] { *result = Sum<Term::kSquare>(x, n, center); });
   return sum;
 }
 double SumSquaresAround(const double* x, double center, int64_t n) {
   double sum;
   double* const result = &sum;
-  Simd([=] { *result = Sum<true>(x, n, center); });
+  Simd([=] { *result = Sum<Term::kSquare>(x, n, center); });
   return sum;
 }
 float MaxArray(const float* x, int64_t n) {

@@ -50,7 +50,9 @@ void MulSigmoidArray(const double* x, const double* z, double* y, int64_t n);
 // of the absolute values, whatever n is. 0 for n = 0.
 double SumArray(const float* x, int64_t n);
 double SumArray(const double* x, int64_t n);
-// Sum of (x - center)^2, added up in the same way.
+// Sums of x - center and of (x - center)^2, added up in the same way.
+double SumAround(const float* x, float center, int64_t n);
+double SumAround(const double* x, double center, int64_t n);
 double SumSquaresAround(const float* x, float center, int64_t n);
 double SumSquaresAround(const double* x, double center, int64_t n);
 // Maximum; NaN if there is one. n > 0.

@@ -601,7 +601,12 @@ void ConformanceTest::CheckCall() {
                                     << x << "\nwant\n"
                                     << n;
     } else {
-      ExpectClose(c.op, walk, wide, x, oracle[i], i);
+      at::Tensor want = oracle[i];
+      if (c.call.native_specials) {
+        const at::Tensor own = n.to(at::kCPU).to(want.scalar_type());
+        want = at::where(own.isfinite() & want.isfinite(), want, own);
+      }
+      ExpectClose(c.op, walk, wide, x, want, i);
     }
   }
 }

@@ -4,7 +4,8 @@
 // test, and calls. The suite runs each call for each dtype and memory layout
 // and compares with aten:
 //   - dtype, shape and strides of every output with aten's native kernel;
-//   - values with aten in float64 (the oracle), within the bound below;
+//   - values with aten in float64 (the oracle), within the bound below (a call
+//     may ask for the native kernel's own infinities and NaNs);
 //   - exceptions: where native aten throws, the kernel throws the same type;
 //   - arguments: those that the schema does not mark mutable are unchanged, a
 //     returned alias is the argument itself;
@@ -97,6 +98,9 @@ struct Call {
   bool contiguous_only = false;
   // For the thread test, in float32 and bfloat16; runs in no other case.
   bool threads = false;
+  // Where the oracle's or native aten's element is not finite, native aten's is
+  // the right one: for a dtype that aten computes by a formula of its own.
+  bool native_specials = false;
 };
 
 // The same call for the shapes every operator has to get right: 0-d, empty, one
