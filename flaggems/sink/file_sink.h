@@ -20,8 +20,8 @@ using RecordFormatter = std::string (*)(const CheckRecord& record);
 // Opens `path` for writing. The directories that it lacks are made with mode
 // 0700, the file has mode 0600; an existing regular file is renamed to
 // "<path>.1" (an older ".1" is replaced), once the new one
-// is known to be good: on an error nothing is changed. A character device (/dev/null,
-// /dev/stderr) is opened as it is.
+// is known to be good: on an error nothing is changed. A character device
+// (/dev/null, /dev/stderr) is opened as it is.
 //
 // A full disk is found here where the system tells without a record being
 // written: no room for the file's entry, no block left to reserve (where the
