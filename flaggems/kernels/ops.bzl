@@ -136,8 +136,6 @@ def kernel_targets(backend):
     for test, libraries in tests.items():
         flaggems_cc_test(
             name = test,
-            # Thousands of cases; seconds on a quiet machine.
-            size = "medium",
             size = "medium",
             deps = libraries + [
                 "//flaggems/kernels/testing:conformance",
