@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <exception>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -150,7 +148,7 @@ class CheckedCall {
     record_.reference = op_.reference->name();
     record_.rank = session_->rank();
     record_.pid = getpid();
-    record_.thread = std::hash<std::thread::id>()(std::this_thread::get_id());
+    record_.thread = static_cast<uint64_t>(gettid());
     session_->Log(record_);
   }
 

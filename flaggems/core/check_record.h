@@ -47,7 +47,7 @@ struct CheckRecord {
   std::string device;     // where the kernel ran: "cpu", "cuda:0"
   std::optional<int> rank;
   int64_t pid = 0;
-  uint64_t thread = 0;
+  uint64_t thread = 0;  // the operating system's id of the thread
   std::string message;  // an error's text; what differs where no number does
 };
 

@@ -297,6 +297,8 @@ TEST(Output, HasNoControlCharactersOffATerminal) {
       Execute(kBinary, absl::StrCat("run ", kTestData, "tiny.pt2", LogFlag()));
   EXPECT_THAT(result.output, Not(HasSubstr("\x1b")));
   EXPECT_THAT(result.output, Not(HasSubstr("Overriding")));
+  EXPECT_THAT(result.output, Not(HasSubstr("inputsToParameters")));
+  EXPECT_THAT(result.output, Not(HasSubstr("static dispatched")));
 }
 
 }  // namespace

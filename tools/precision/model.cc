@@ -105,12 +105,12 @@ absl::Status WithPath(const std::string& path, const absl::Status& status) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", status.message()));
 }
 
-// Drops torch's own log while it lives: the runner lists every operator that
-// DispatchExportedModels() made it dispatch, which is what we want, and logs
-// with a backtrace the error that it throws.
+// Drops torch's own log below `level` while it lives: the runner lists every
+// operator that DispatchExportedModels() made it dispatch, which is what we
+// want, and logs with a backtrace the error that it throws.
 class QuietTorchLog {
  public:
-  QuietTorchLog() { FLAGS_caffe2_log_level = c10::GLOG_FATAL; }
+  explicit QuietTorchLog(int level) { FLAGS_caffe2_log_level = level; }
   ~QuietTorchLog() { FLAGS_caffe2_log_level = level_; }
   QuietTorchLog(const QuietTorchLog&) = delete;
   QuietTorchLog& operator=(const QuietTorchLog&) = delete;
@@ -199,7 +199,7 @@ class ExportedModel : public Model {
   absl::Status Run(const ModelInputs& inputs) override {
     FG_RETURN_IF_ERROR(CheckNumberOf(inputs));
     return Calling([&] {
-      const QuietTorchLog quiet;
+      const QuietTorchLog quiet(c10::GLOG_FATAL);
       const c10::InferenceMode inference;
       runner_.run(inputs.args, inputs.kwargs);
       return absl::OkStatus();
@@ -250,7 +250,8 @@ absl::StatusOr<std::unique_ptr<Model>> LoadModel(const std::string& path) {
     using Result = absl::StatusOr<std::unique_ptr<Model>>;
     Result model = Calling([&]() -> Result {
       FG_RETURN_IF_ERROR(DispatchExportedModels());
-      const QuietTorchLog quiet;
+      // One level higher, and the runner prints the model's signature.
+      const QuietTorchLog quiet(c10::GLOG_ERROR);
       return std::make_unique<ExportedModel>(path);
     });
     if (!model.ok()) return WithPath(path, model.status());

@@ -127,8 +127,8 @@ int Conclude(const Totals& totals, const std::string& log_path) {
   if (totals.errors > 0) return kExitNotRun;
   if (totals.passed == 0) {
     std::printf(totals.calls == 0
-                    ? "nothing was checked: the model calls none of the "
-                      "kernels\n"
+                    ? "nothing was checked: none of the enabled kernels was "
+                      "called\n"
                     : "nothing was checked: every call was skipped or "
                       "untrusted\n");
     return kExitNotRun;
