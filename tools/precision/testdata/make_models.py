@@ -8,6 +8,7 @@ inputs.pt      inputs for tiny.pt
 
 import pathlib
 import sys
+import tempfile
 import zipfile
 
 import torch
@@ -22,16 +23,27 @@ class Tiny(torch.nn.Module):
         return torch.softmax(torch.relu(self.linear(x)), dim=-1)
 
 
-def move_to_cuda(source, target):
-    """Copies a package with every device in it replaced by cuda:0."""
+def rewrite(source, target, transform):
+    """Copies a zip archive; transform(name, data) returns data, or None to drop."""
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         for item in old.infolist():
-            data = old.read(item)
-            if item.filename.endswith(".json"):
-                data = data.replace(
-                    b'"type": "cpu", "index": null', b'"type": "cuda", "index": 0'
-                )
-            new.writestr(item.filename, data)
+            data = transform(item.filename, old.read(item))
+            if data is not None:
+                new.writestr(item.filename, data)
+
+
+def move_to_cuda(name, data):
+    """Every device in the JSON of a package becomes cuda:0."""
+    if not name.endswith(".json"):
+        return data
+    return data.replace(
+        b'"type": "cpu", "index": null', b'"type": "cuda", "index": 0'
+    )
+
+
+def drop_debug(name, data):
+    """Source positions name folders of the machine that wrote the file."""
+    return None if name.endswith(".debug_pkl") else data
 
 
 def main():
@@ -40,9 +52,15 @@ def main():
     torch.manual_seed(20261129)
     model = Tiny().eval()
     x = torch.randn(2, 4)
-    torch.export.save(torch.export.export(model, (x,)), folder / "tiny.pt2")
-    move_to_cuda(folder / "tiny.pt2", folder / "tiny_cuda.pt2")
-    torch.jit.save(torch.jit.trace(model, (x,)), folder / "tiny.pt")
+    program = torch.export.export(model, (x,))
+    for node in program.graph.nodes:
+        node.meta.pop("stack_trace", None)
+    torch.export.save(program, folder / "tiny.pt2")
+    rewrite(folder / "tiny.pt2", folder / "tiny_cuda.pt2", move_to_cuda)
+    with tempfile.TemporaryDirectory() as temp:
+        whole = pathlib.Path(temp) / "tiny.pt"
+        torch.jit.save(torch.jit.trace(model, (x,)), whole)
+        rewrite(whole, folder / "tiny.pt", drop_debug)
     torch.save((x,), folder / "inputs.pt")
 
 
