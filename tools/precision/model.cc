@@ -174,26 +174,31 @@ class TorchScriptModel : public Model {
   torch::jit::Module module_;
 };
 
+absl::StatusOr<std::optional<ModelInputs>> ReadSampleInputs(
+    const std::string& path) {
+  using Result = absl::StatusOr<std::optional<ModelInputs>>;
+  return StatusOrOf([&]() -> Result {
+    caffe2::serialize::PyTorchStreamReader reader(path);
+    if (!reader.hasRecord(kSampleInputsRecord)) {
+      return std::optional<ModelInputs>();
+    }
+    const auto [data, size] = reader.getRecord(kSampleInputsRecord);
+    const char* bytes = static_cast<const char*>(data.get());
+    return std::optional<ModelInputs>(InputsFromValue(
+        torch::jit::pickle_load(std::vector<char>(bytes, bytes + size))));
+  });
+}
+
 class ExportedModel : public Model {
  public:
   // Throws what the runner throws.
   explicit ExportedModel(const std::string& path)
-      : path_(path), runner_(path, kExportedModel) {}
+      : sample_inputs_(ReadSampleInputs(path)), runner_(path, kExportedModel) {}
 
   std::string kind() const override { return "torch.export package"; }
 
   absl::StatusOr<std::optional<ModelInputs>> SampleInputs() const override {
-    using Result = absl::StatusOr<std::optional<ModelInputs>>;
-    return StatusOrOf([&]() -> Result {
-      caffe2::serialize::PyTorchStreamReader reader(path_);
-      if (!reader.hasRecord(kSampleInputsRecord)) {
-        return std::optional<ModelInputs>();
-      }
-      const auto [data, size] = reader.getRecord(kSampleInputsRecord);
-      const char* bytes = static_cast<const char*>(data.get());
-      return std::optional<ModelInputs>(InputsFromValue(
-          torch::jit::pickle_load(std::vector<char>(bytes, bytes + size))));
-    });
+    return sample_inputs_;
   }
 
   absl::Status Run(const ModelInputs& inputs) override {
@@ -210,10 +215,9 @@ class ExportedModel : public Model {
   // The runner's own message for a wrong number of inputs helps nobody. The
   // sample inputs have the right one.
   absl::Status CheckNumberOf(const ModelInputs& inputs) const {
-    const absl::StatusOr<std::optional<ModelInputs>> sample = SampleInputs();
-    if (!sample.ok() || !*sample) return absl::OkStatus();
-    const size_t args = (*sample)->args.size();
-    const size_t kwargs = (*sample)->kwargs.size();
+    if (!sample_inputs_.ok() || !*sample_inputs_) return absl::OkStatus();
+    const size_t args = (*sample_inputs_)->args.size();
+    const size_t kwargs = (*sample_inputs_)->kwargs.size();
     if (inputs.args.size() == args && inputs.kwargs.size() == kwargs) {
       return absl::OkStatus();
     }
@@ -223,7 +227,8 @@ class ExportedModel : public Model {
                      " and ", inputs.kwargs.size()));
   }
 
-  const std::string path_;
+  // Read once: unpickling them has no place in a run.
+  const absl::StatusOr<std::optional<ModelInputs>> sample_inputs_;
   torch::nativert::ModelRunnerHandle runner_;
 };
 
