@@ -26,8 +26,21 @@ constexpr Row kRows[] = {
      "An output has another element type than the reference's."},
     {Verdict::kFailCount, Outcome::kFail, "count",
      "The number of outputs differs from the reference's."},
+    {Verdict::kFailLayout, Outcome::kFail, "layout",
+     "An output has other strides, or another memory format, than the "
+     "operator promises."},
+    {Verdict::kFailArgument, Outcome::kFail, "argument",
+     "An argument that the schema does not mark as written has changed, or a "
+     "written one holds the wrong values."},
+    {Verdict::kFailAlias, Outcome::kFail, "alias",
+     "An output shares memory with an argument or another output where the "
+     "schema says that it does not, or the reverse."},
+    {Verdict::kFailRandom, Outcome::kFail, "random",
+     "A property of a random result does not hold (range, distribution, share "
+     "of elements kept)."},
     {Verdict::kFailThrow, Outcome::kFail, "throw",
-     "The kernel refuses a call that the reference computes."},
+     "The kernel refuses a call that the reference computes, or computes one "
+     "that the reference refuses."},
 
     {Verdict::kSkipPolicy, Outcome::kSkip, "policy",
      "A row of the skip list names this operator."},
@@ -45,6 +58,8 @@ constexpr Row kRows[] = {
      "The arguments cannot be recomputed (sparse, meta, ...)."},
     {Verdict::kSkipCapture, Outcome::kSkip, "capture",
      "A CUDA graph was being captured."},
+    {Verdict::kSkipSuppressed, Outcome::kSkip, "suppressed",
+     "The call failed, which is an accepted failure of the suppression file."},
 
     {Verdict::kErrorReference, Outcome::kError, "reference",
      "The reference failed; the call was not judged."},
@@ -57,6 +72,15 @@ constexpr Row kRows[] = {
      "There was no output element to compare."},
     {Verdict::kUntrustedAllNan, Outcome::kUntrusted, "all_nan",
      "The reference is NaN everywhere, so agreement proves nothing."},
+    {Verdict::kUntrustedAllZero, Outcome::kUntrusted, "all_zero",
+     "Every floating input and the reference are zero, so agreement proves "
+     "nothing."},
+    {Verdict::kUntrustedReference, Outcome::kUntrusted, "reference",
+     "The reference gave two different results, or has no accuracy to judge "
+     "by."},
+    {Verdict::kUntrustedAllowance, Outcome::kUntrusted, "allowance",
+     "The allowance for native 16-bit kernels is as large as the result, so "
+     "agreement proves nothing."},
 };
 
 constexpr bool RowsAreInEnumOrder() {

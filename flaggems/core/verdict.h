@@ -16,12 +16,16 @@ enum class Verdict : uint8_t {
   kPass,
 
   // FAIL: the kernel is wrong.
-  kFailValue,    // a finite element differs by more than the tolerance
-  kFailSpecial,  // NaN against a number, Inf against another class or sign
-  kFailShape,    // sizes differ
-  kFailDtype,    // element type differs
-  kFailCount,    // number of outputs differs
-  kFailThrow,    // the kernel refuses a call that the reference computes
+  kFailValue,     // a finite element differs by more than the tolerance
+  kFailSpecial,   // NaN against a number, Inf against another class or sign
+  kFailShape,     // sizes differ
+  kFailDtype,     // element type differs
+  kFailCount,     // number of outputs differs
+  kFailLayout,    // strides or memory format differ
+  kFailArgument,  // an argument was written that must not be, or wrongly
+  kFailAlias,     // outputs share memory otherwise than the schema says
+  kFailRandom,    // a property of a random result does not hold
+  kFailThrow,     // one of kernel and reference refuses the call
 
   // SKIP: not checked, by decision.
   kSkipPolicy,       // a row of the skip list
@@ -32,6 +36,7 @@ enum class Verdict : uint8_t {
   kSkipDisabled,     // the check is off
   kSkipUnsupported,  // arguments that cannot be recomputed (sparse, meta, ...)
   kSkipCapture,      // a CUDA graph is being captured
+  kSkipSuppressed,   // judged FAIL, which the suppression file accepts
 
   // ERROR: the check itself failed; never a pass.
   kErrorReference,    // the reference failed
@@ -39,12 +44,15 @@ enum class Verdict : uint8_t {
   kErrorComparison,   // outputs that cannot be compared
 
   // UNTRUSTED: nothing is proved.
-  kUntrustedEmpty,   // no output element to compare
-  kUntrustedAllNan,  // the reference is NaN everywhere
+  kUntrustedEmpty,      // no output element to compare
+  kUntrustedAllNan,     // the reference is NaN everywhere
+  kUntrustedAllZero,    // floating inputs and the reference are all zero
+  kUntrustedReference,  // the reference contradicts itself, or is too coarse
+  kUntrustedAllowance,  // the allowance for native kernels hides all errors
 };
 
 inline constexpr int kNumVerdicts =
-    static_cast<int>(Verdict::kUntrustedAllNan) + 1;
+    static_cast<int>(Verdict::kUntrustedAllowance) + 1;
 
 Outcome OutcomeOf(Verdict verdict);
 

@@ -27,6 +27,10 @@ const Case kCases[] = {
     {"FAIL_shape", Verdict::kFailShape},
     {"FAIL_dtype", Verdict::kFailDtype},
     {"FAIL_count", Verdict::kFailCount},
+    {"FAIL_layout", Verdict::kFailLayout},
+    {"FAIL_argument", Verdict::kFailArgument},
+    {"FAIL_alias", Verdict::kFailAlias},
+    {"FAIL_random", Verdict::kFailRandom},
     {"FAIL_throw", Verdict::kFailThrow},
     {"SKIP_policy", Verdict::kSkipPolicy},
     {"SKIP_throttle", Verdict::kSkipThrottle},
@@ -36,11 +40,15 @@ const Case kCases[] = {
     {"SKIP_disabled", Verdict::kSkipDisabled},
     {"SKIP_unsupported", Verdict::kSkipUnsupported},
     {"SKIP_capture", Verdict::kSkipCapture},
+    {"SKIP_suppressed", Verdict::kSkipSuppressed},
     {"ERROR_reference", Verdict::kErrorReference},
     {"ERROR_out_of_memory", Verdict::kErrorOutOfMemory},
     {"ERROR_comparison", Verdict::kErrorComparison},
     {"UNTRUSTED_empty", Verdict::kUntrustedEmpty},
     {"UNTRUSTED_all_nan", Verdict::kUntrustedAllNan},
+    {"UNTRUSTED_all_zero", Verdict::kUntrustedAllZero},
+    {"UNTRUSTED_reference", Verdict::kUntrustedReference},
+    {"UNTRUSTED_allowance", Verdict::kUntrustedAllowance},
 };
 
 class VerdictTest : public TestWithParam<Case> {};
