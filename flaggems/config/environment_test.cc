@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "flaggems/core/status_testutil.h"
+#include "flaggems/core/throttle.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -51,8 +52,13 @@ TEST_F(EnvironmentTest, EveryFieldIsRead) {
   setenv("FLAGGEMS_PRECISION_PROFILE", "original", 1);
   setenv("FLAGGEMS_PRECISION_RTOL", "1e-3", 1);
   setenv("FLAGGEMS_PRECISION_ATOL", "0.5", 1);
+  setenv("FLAGGEMS_PRECISION_TOLERANCE", "budget", 1);
+  setenv("FLAGGEMS_PRECISION_REFERENCE_DTYPE", "double", 1);
+  setenv("FLAGGEMS_PRECISION_THROTTLE", " spread ", 1);
   setenv("FLAGGEMS_PRECISION_MAX_CHECKS", "3", 1);
   setenv("FLAGGEMS_PRECISION_MAX_NUMEL", "0", 1);
+  setenv("FLAGGEMS_PRECISION_MEMORY_MB", "512", 1);
+  setenv("FLAGGEMS_PRECISION_POISON", "yes", 1);
   setenv("FLAGGEMS_PRECISION_LOG_ONCE", "no", 1);
   setenv("FLAGGEMS_PRECISION_PATH", "/tmp/a b.jsonl", 1);
   setenv("FLAGGEMS_PRECISION_FORMAT", "text", 1);
@@ -60,6 +66,8 @@ TEST_F(EnvironmentTest, EveryFieldIsRead) {
   setenv("FLAGGEMS_PRECISION_SUMMARY_AT_EXIT", "false", 1);
   setenv("FLAGGEMS_PRECISION_SKIP", "mm, add.out", 1);
   setenv("FLAGGEMS_PRECISION_NO_SKIP", "clone", 1);
+  setenv("FLAGGEMS_PRECISION_POLICY_FILE", "/tmp/policy.tsv", 1);
+  setenv("FLAGGEMS_PRECISION_SUPPRESSIONS", "accepted.txt", 1);
   const auto options = OptionsFromEnvironment();
   ASSERT_THAT(options, IsOk());
   EXPECT_EQ(options->rtol, 1e-3);
@@ -73,6 +81,13 @@ TEST_F(EnvironmentTest, EveryFieldIsRead) {
   EXPECT_FALSE(options->summary_at_exit);
   EXPECT_THAT(options->skip, ElementsAre("mm", "add.out"));
   EXPECT_THAT(options->no_skip, ElementsAre("clone"));
+  EXPECT_EQ(options->tolerance, ToleranceModel::kBudget);
+  EXPECT_EQ(options->reference_dtype, ReferenceDtype::kDouble);
+  EXPECT_EQ(options->throttle, Throttle::kSpread);
+  EXPECT_EQ(options->memory_mb, 512);
+  EXPECT_TRUE(options->poison);
+  EXPECT_EQ(options->policy_file, "/tmp/policy.tsv");
+  EXPECT_EQ(options->suppressions, "accepted.txt");
 }
 
 struct BadCase {
@@ -107,7 +122,11 @@ INSTANTIATE_TEST_SUITE_P(
         {"LOG_ONCE", "maybe",
          "\"maybe\" is not a truth value; write true or false"},
         {"PROFILE", "nosuch",
-         "profile is \"nosuch\"; it must be one of \"original\""},
+         "profile is \"nosuch\"; it must be one of \"original\", \"strict\""},
+        {"TOLERANCE", "exact",
+         "\"exact\" is not a tolerance model; write fixed or budget"},
+        {"MEMORY_MB", "4GB",
+         "\"4GB\" is not an integer of 64 bits, written in decimal digits"},
         {"FORMAT", "xml", "\"xml\" is not a format; write auto, text or jsonl"},
         {"SKIP", "mm,,add",
          "\"mm,,add\" is not a list separated by commas: one of its entries "

@@ -37,12 +37,11 @@ struct BoolFlag {
   std::atomic<int> updates;
 };
 
-enum { kCheck, kLogOnce, kLogToStderr, kSummaryAtExit, kNumBoolFlags };
+enum { kCheck, kPoison, kLogOnce, kLogToStderr, kSummaryAtExit, kNumBoolFlags };
 
 BoolFlag bool_flags[kNumBoolFlags] = {
-    {"precision_check", {0}},
-    {"precision_log_once", {0}},
-    {"precision_log_to_stderr", {0}},
+    {"precision_check", {0}},           {"precision_poison", {0}},
+    {"precision_log_once", {0}},        {"precision_log_to_stderr", {0}},
     {"precision_summary_at_exit", {0}},
 };
 
@@ -58,10 +57,17 @@ ABSL_FLAG(bool, precision_check, false,
           "FLAGGEMS_PRECISION_CHECK; default false.")
     .OnUpdate(CountUpdate<kCheck>);
 ABSL_FLAG(std::string, precision_profile, "", HelpOf("profile"));
+ABSL_FLAG(std::string, precision_tolerance, "", HelpOf("tolerance"));
 ABSL_FLAG(std::string, precision_rtol, "", HelpOf("rtol"));
 ABSL_FLAG(std::string, precision_atol, "", HelpOf("atol"));
+ABSL_FLAG(std::string, precision_reference_dtype, "",
+          HelpOf("reference_dtype"));
+ABSL_FLAG(std::string, precision_throttle, "", HelpOf("throttle"));
 ABSL_FLAG(std::string, precision_max_checks, "", HelpOf("max_checks"));
 ABSL_FLAG(std::string, precision_max_numel, "", HelpOf("max_numel"));
+ABSL_FLAG(std::string, precision_memory_mb, "", HelpOf("memory_mb"));
+ABSL_FLAG(bool, precision_poison, false, HelpOf("poison"))
+    .OnUpdate(CountUpdate<kPoison>);
 ABSL_FLAG(bool, precision_log_once, true, HelpOf("log_once"))
     .OnUpdate(CountUpdate<kLogOnce>);
 ABSL_FLAG(std::string, precision_path, "", HelpOf("path"));
@@ -72,6 +78,8 @@ ABSL_FLAG(bool, precision_summary_at_exit, true, HelpOf("summary_at_exit"))
     .OnUpdate(CountUpdate<kSummaryAtExit>);
 ABSL_FLAG(std::string, precision_skip, "", HelpOf("skip"));
 ABSL_FLAG(std::string, precision_no_skip, "", HelpOf("no_skip"));
+ABSL_FLAG(std::string, precision_policy_file, "", HelpOf("policy_file"));
+ABSL_FLAG(std::string, precision_suppressions, "", HelpOf("suppressions"));
 
 namespace flaggems {
 namespace {

@@ -65,6 +65,47 @@ TEST(FlagsDocTest, PageHasTheTableInOrder) {
       << absl::StrJoin(want, "\n");
 }
 
+// A row for each field that some profile sets otherwise than the first.
+TEST(FlagsDocTest, PageSaysWhatEachProfileSets) {
+  std::vector<PrecisionOptions> profiles;
+  for (const std::string& name : ProfileNames()) {
+    const auto options = OptionsOfProfile(name);
+    ASSERT_TRUE(options.ok());
+    profiles.push_back(*options);
+  }
+  std::string header = "| field |";
+  for (const std::string& name : ProfileNames()) {
+    absl::StrAppend(&header, " `", name, "` |");
+  }
+  std::vector<std::string> want;
+  for (const OptionField& field : OptionFields()) {
+    if (field.name == "profile") continue;
+    std::string row = absl::StrCat("| `", field.name, "` |");
+    bool differs = false;
+    for (const PrecisionOptions& options : profiles) {
+      const std::string text = field.get(options);
+      differs = differs || text != field.get(profiles.front());
+      absl::StrAppend(&row, " ", Code(text), " |");
+    }
+    if (differs) want.push_back(row);
+  }
+
+  std::ifstream file("docs/flags.md");
+  std::vector<std::string> got;
+  std::string line;
+  while (std::getline(file, line) && line != header) {
+  }
+  EXPECT_EQ(line, header);
+  std::getline(file, line);  // the rule under the header
+  while (std::getline(file, line) && absl::StartsWith(line, "| `")) {
+    got.push_back(line);
+  }
+  EXPECT_THAT(got, ElementsAreArray(want))
+      << "docs/flags.md must have these lines:\n"
+      << header << "\n"
+      << absl::StrJoin(want, "\n");
+}
+
 TEST(FlagsDocTest, FlagsOfTheBinaryAreThoseOfTheTable) {
   std::vector<std::string> want = {"precision_check"};
   for (const OptionField& field : OptionFields()) {

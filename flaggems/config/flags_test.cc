@@ -112,7 +112,13 @@ INSTANTIATE_TEST_SUITE_P(
          {"--precision_profile=x"},
          {},
          "--precision_profile: profile is \"x\"; it must be one of "
-         "\"original\""},
+         "\"original\", \"strict\""},
+        {"BudgetWithoutDouble",
+         {"--precision_tolerance=budget"},
+         {},
+         "tolerance is \"budget\" and reference_dtype is \"same\": a budget "
+         "judges against a float64 reference; set reference_dtype to double, "
+         "or tolerance to fixed (profile strict has budget and double)"},
         {"BadEnvironmentNamesVariable",
          {},
          {"FLAGGEMS_PRECISION_RTOL=abc"},
@@ -160,14 +166,32 @@ INSTANTIATE_TEST_SUITE_P(
          {"--precision_profile=original"},
          {"FLAGGEMS_PRECISION_MAX_CHECKS=2"},
          "max_checks=2"},
+        {"Strict",
+         {"--precision_profile=strict"},
+         {},
+         "profile=strict tolerance=budget reference_dtype=double "
+         "throttle=spread max_checks=16 max_numel=0 memory_mb=4096 poison=true "
+         "log_once=false"},
+        {"DefaultsOfOriginalOverStrict",
+         {"--precision_log_once", "--noprecision_poison",
+          "--precision_throttle=first", "--precision_memory_mb=0"},
+         {"FLAGGEMS_PRECISION_PROFILE=strict"},
+         "profile=strict tolerance=budget reference_dtype=double max_checks=16 "
+         "max_numel=0"},
         {"Everything",
          {"--precision_max_checks=0", "--precision_max_numel", "7",
           "--precision_path=/a/b.log", "--precision_format=jsonl",
           "--precision_skip=mm,add.out", "--precision_no_skip=clone",
-          "--precision_atol=0", "--precision_log_once=false"},
+          "--precision_atol=0", "--precision_log_once=false",
+          "--precision_reference_dtype=double", "--precision_tolerance=budget",
+          "--precision_throttle=spread", "--precision_memory_mb=1",
+          "--precision_poison", "--precision_policy_file=p.tsv",
+          "--precision_suppressions=s.txt"},
          {},
-         "atol=0.0 max_checks=0 max_numel=7 log_once=false path=/a/b.log "
-         "format=jsonl skip=mm,add.out no_skip=clone"},
+         "tolerance=budget atol=0.0 reference_dtype=double throttle=spread "
+         "max_checks=0 max_numel=7 memory_mb=1 poison=true log_once=false "
+         "path=/a/b.log format=jsonl skip=mm,add.out no_skip=clone "
+         "policy_file=p.tsv suppressions=s.txt"},
     }),
     [](const TestParamInfo<Case>& info) { return info.param.name; });
 

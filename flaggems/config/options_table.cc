@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -20,6 +24,7 @@
 #include "flaggems/core/op_key.h"
 #include "flaggems/core/python_float.h"
 #include "flaggems/core/status_macros.h"
+#include "flaggems/core/throttle.h"
 
 namespace flaggems {
 namespace {
@@ -31,6 +36,7 @@ struct Profile {
 
 constexpr Profile kProfiles[] = {
     {"original", &PrecisionOptions::Original},
+    {"strict", &PrecisionOptions::Strict},
 };
 
 const Profile* FindProfile(absl::string_view name) {
@@ -40,16 +46,64 @@ const Profile* FindProfile(absl::string_view name) {
   return nullptr;
 }
 
-struct NamedFormat {
-  LogFormat format;
+// The texts of an enumeration.
+template <typename Enum>
+struct Named {
+  Enum value;
   absl::string_view name;
 };
 
-constexpr NamedFormat kFormats[] = {
+template <typename Enum>
+struct EnumTexts {
+  absl::string_view type;  // for a value without a text
+  absl::string_view what;  // after "is not "
+  absl::Span<const Named<Enum>> names;
+};
+
+constexpr Named<LogFormat> kFormats[] = {
     {LogFormat::kAuto, "auto"},
     {LogFormat::kText, "text"},
     {LogFormat::kJsonLines, "jsonl"},
 };
+constexpr Named<ToleranceModel> kToleranceModels[] = {
+    {ToleranceModel::kFixed, "fixed"},
+    {ToleranceModel::kBudget, "budget"},
+};
+constexpr Named<ReferenceDtype> kReferenceDtypes[] = {
+    {ReferenceDtype::kSame, "same"},
+    {ReferenceDtype::kDouble, "double"},
+};
+constexpr Named<Throttle> kThrottles[] = {
+    {Throttle::kFirst, "first"},
+    {Throttle::kSpread, "spread"},
+};
+
+EnumTexts<LogFormat> TextsOf(LogFormat) {
+  return {"LogFormat", "a format", kFormats};
+}
+EnumTexts<ToleranceModel> TextsOf(ToleranceModel) {
+  return {"ToleranceModel", "a tolerance model", kToleranceModels};
+}
+EnumTexts<ReferenceDtype> TextsOf(ReferenceDtype) {
+  return {"ReferenceDtype", "a type of references", kReferenceDtypes};
+}
+EnumTexts<Throttle> TextsOf(Throttle) {
+  return {"Throttle", "a throttle", kThrottles};
+}
+
+// "auto, text or jsonl"
+template <typename Enum>
+std::string Choices(absl::Span<const Named<Enum>> names) {
+  std::string choices;
+  for (size_t i = 0; i < names.size(); ++i) {
+    absl::StrAppend(&choices,
+                    i == 0                  ? ""
+                    : i + 1 == names.size() ? " or "
+                                            : ", ",
+                    names[i].name);
+  }
+  return choices;
+}
 
 absl::Status ParseInto(absl::string_view text, double* value) {
   FG_ASSIGN_OR_RETURN(*value, ParseDouble(text));
@@ -72,15 +126,17 @@ absl::Status ParseInto(absl::string_view text,
   FG_ASSIGN_OR_RETURN(*value, ParseStringList(text));
   return absl::OkStatus();
 }
-absl::Status ParseInto(absl::string_view text, LogFormat* value) {
-  for (const NamedFormat& format : kFormats) {
-    if (format.name == absl::StripAsciiWhitespace(text)) {
-      *value = format.format;
+template <typename Enum, std::enable_if_t<std::is_enum_v<Enum>, int> = 0>
+absl::Status ParseInto(absl::string_view text, Enum* value) {
+  const EnumTexts<Enum> texts = TextsOf(Enum{});
+  for (const Named<Enum>& each : texts.names) {
+    if (each.name == absl::StripAsciiWhitespace(text)) {
+      *value = each.value;
       return absl::OkStatus();
     }
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "\"", text, "\" is not a format; write auto, text or jsonl"));
+      "\"", text, "\" is not ", texts.what, "; write ", Choices(texts.names)));
 }
 
 std::string ToText(double value) { return FormatPythonFloat(value); }
@@ -90,11 +146,13 @@ std::string ToText(const std::string& value) { return value; }
 std::string ToText(const std::vector<std::string>& value) {
   return FormatStringList(value);
 }
-std::string ToText(LogFormat value) {
-  for (const NamedFormat& format : kFormats) {
-    if (format.format == value) return std::string(format.name);
+template <typename Enum, std::enable_if_t<std::is_enum_v<Enum>, int> = 0>
+std::string ToText(Enum value) {
+  const EnumTexts<Enum> texts = TextsOf(value);
+  for (const Named<Enum>& each : texts.names) {
+    if (each.value == value) return std::string(each.name);
   }
-  return absl::StrCat("LogFormat(", static_cast<int>(value), ")");
+  return absl::StrCat(texts.type, "(", static_cast<int>(value), ")");
 }
 
 template <auto kMember>
@@ -119,6 +177,14 @@ bool NotNegative(const PrecisionOptions& options) {
 }
 
 template <auto kMember>
+bool HasText(const PrecisionOptions& options) {
+  const auto value = options.*kMember;
+  const auto names = TextsOf(value).names;
+  return std::any_of(names.begin(), names.end(),
+                     [&](const auto& each) { return each.value == value; });
+}
+
+template <auto kMember>
 bool OperatorNames(const PrecisionOptions& options) {
   const std::vector<std::string>& names = options.*kMember;
   return std::all_of(names.begin(), names.end(), [](const std::string& name) {
@@ -131,25 +197,57 @@ using O = PrecisionOptions;
 constexpr absl::string_view kOperatorNames =
     "operator names such as \"mm\", \"add.Tensor\", \"aten::add.out\"";
 
+// Bytes have to fit an int64_t.
+constexpr int64_t kMaxMemoryMb = std::numeric_limits<int64_t>::max() >> 20;
+static_assert(kMaxMemoryMb == 8796093022207);
+
 constexpr OptionField kFields[] = {
-    {"profile", "string", "original", "", "one of \"original\"",
+    {"profile", "string", "original", "", "one of \"original\", \"strict\"",
      "A named set of defaults; the other fields change single ones of them.",
      &Set<&O::profile>, &Get<&O::profile>,
      [](const O& o) { return FindProfile(o.profile) != nullptr; }},
+    {"tolerance", "string", "fixed", "", "one of fixed, budget",
+     "How an element is judged; fixed: by rtol and atol; budget: by what "
+     "rounding can explain (docs/tolerance.md), which needs reference_dtype "
+     "double and does not use rtol and atol.",
+     &Set<&O::tolerance>, &Get<&O::tolerance>, &HasText<&O::tolerance>},
     {"rtol", "float", "0.0001", "ratio", "finite and not negative",
-     "Relative tolerance of |got - want| <= atol + rtol * |want|; at least "
-     "0.01 for calls with float16 or bfloat16 inputs.",
+     "Relative tolerance of |got - want| <= atol + rtol * |want|, the rule of "
+     "tolerance fixed; at least 0.01 for calls with float16 or bfloat16 "
+     "inputs.",
      &Set<&O::rtol>, &Get<&O::rtol>, &NotNegative<&O::rtol>},
     {"atol", "float", "1e-05", "value units", "finite and not negative",
      "Absolute tolerance of the same; at least 0.01 for calls with float16 or "
      "bfloat16 inputs.",
      &Set<&O::atol>, &Get<&O::atol>, &NotNegative<&O::atol>},
+    {"reference_dtype", "string", "same", "", "one of same, double",
+     "What the reference is computed in; same: the types of the call; double: "
+     "float64, where that keeps the meaning of the operator.",
+     &Set<&O::reference_dtype>, &Get<&O::reference_dtype>,
+     &HasText<&O::reference_dtype>},
+    {"throttle", "string", "first", "", "one of first, spread",
+     "Which calls are checked; first: the first max_checks of each operator; "
+     "spread: the first max_checks of each signature (dtypes, shape class, "
+     "strides), then ever rarer ones over the whole run.",
+     &Set<&O::throttle>, &Get<&O::throttle>, &HasText<&O::throttle>},
     {"max_checks", "int", "10", "calls", "0 or more",
-     "At most this many calls of each operator are checked; 0: none.",
+     "At most this many calls of each operator are checked (throttle first), "
+     "or of each signature before they become rarer (spread); 0: none.",
      &Set<&O::max_checks>, &Get<&O::max_checks>, &NotNegative<&O::max_checks>},
     {"max_numel", "int", "1000000", "elements", "0 or more",
      "Calls with a tensor of more elements are skipped; 0: no limit.",
      &Set<&O::max_numel>, &Get<&O::max_numel>, &NotNegative<&O::max_numel>},
+    {"memory_mb", "int", "0", "MiB", "0 to 8796093022207",
+     "Memory that one check may take for copies and references; 0: no limit.",
+     &Set<&O::memory_mb>, &Get<&O::memory_mb>,
+     [](const O& o) {
+       return o.memory_mb >= 0 && o.memory_mb <= kMaxMemoryMb;
+     }},
+    {"poison", "bool", "false", "", "true or false",
+     "Fill the memory that a kernel under test allocates with a pattern and "
+     "guard its ends, so that elements it does not write and writes beyond "
+     "them show.",
+     &Set<&O::poison>, &Get<&O::poison>, &Always},
     {"log_once", "bool", "true", "", "true or false",
      "Each operator logs one failure and is then no longer checked; false: "
      "every failure is logged.",
@@ -160,12 +258,7 @@ constexpr OptionField kFields[] = {
      &Set<&O::path>, &Get<&O::path>, &Always},
     {"format", "string", "auto", "", "one of auto, text, jsonl",
      "Form of the log; auto: JSON lines if the path ends in .jsonl, else text.",
-     &Set<&O::format>, &Get<&O::format>,
-     [](const O& o) {
-       return std::any_of(
-           std::begin(kFormats), std::end(kFormats),
-           [&o](const NamedFormat& f) { return f.format == o.format; });
-     }},
+     &Set<&O::format>, &Get<&O::format>, &HasText<&O::format>},
     {"log_to_stderr", "bool", "false", "", "true or false",
      "Also write every logged line to stderr, through glog.",
      &Set<&O::log_to_stderr>, &Get<&O::log_to_stderr>, &Always},
@@ -178,6 +271,12 @@ constexpr OptionField kFields[] = {
     {"no_skip", "list", "", "", kOperatorNames,
      "Operators to check although the skip list has them.", &Set<&O::no_skip>,
      &Get<&O::no_skip>, &OperatorNames<&O::no_skip>},
+    {"policy_file", "string", "", "", "the name of a file",
+     "Rows of error budgets that come before those of the table.",
+     &Set<&O::policy_file>, &Get<&O::policy_file>, &Always},
+    {"suppressions", "string", "", "", "the name of a file",
+     "Accepted failures, which count as SKIP(suppressed) until they expire.",
+     &Set<&O::suppressions>, &Get<&O::suppressions>, &Always},
 };
 
 absl::Status From(const SourcedText& text, const absl::Status& status) {

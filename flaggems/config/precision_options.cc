@@ -8,9 +8,30 @@ namespace flaggems {
 
 PrecisionOptions PrecisionOptions::Original() { return {}; }
 
+PrecisionOptions PrecisionOptions::Strict() {
+  PrecisionOptions options;
+  options.profile = "strict";
+  options.tolerance = ToleranceModel::kBudget;
+  options.reference_dtype = ReferenceDtype::kDouble;
+  options.throttle = Throttle::kSpread;
+  options.max_checks = 16;
+  options.max_numel = 0;
+  options.memory_mb = 4096;
+  options.poison = true;
+  options.log_once = false;
+  return options;
+}
+
 absl::Status PrecisionOptions::Validate() const {
   for (const OptionField& field : OptionFields()) {
     FG_RETURN_IF_ERROR(ValidateField(field, *this));
+  }
+  if (tolerance == ToleranceModel::kBudget &&
+      reference_dtype != ReferenceDtype::kDouble) {
+    return absl::InvalidArgumentError(
+        "tolerance is \"budget\" and reference_dtype is \"same\": a budget "
+        "judges against a float64 reference; set reference_dtype to double, or "
+        "tolerance to fixed (profile strict has budget and double)");
   }
   return absl::OkStatus();
 }

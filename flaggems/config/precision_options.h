@@ -9,27 +9,61 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "flaggems/core/throttle.h"
 
 namespace flaggems {
 
 enum class LogFormat { kAuto, kText, kJsonLines };
 
+// How an element is judged.
+enum class ToleranceModel {
+  kFixed,   // |got - want| <= atol + rtol * |want|
+  kBudget,  // by what rounding can explain; docs/tolerance.md
+};
+
+// What the reference is computed in.
+enum class ReferenceDtype {
+  kSame,    // the types of the call
+  kDouble,  // float64, where that keeps the meaning of the operator
+};
+
 struct PrecisionOptions {
-  // A named set of defaults. "original": FlagGems' check.
+  // A named set of defaults. "original": FlagGems' check. "strict": every call
+  // is judged by an error budget against a float64 reference.
   std::string profile = "original";
 
-  // Relative tolerance (a ratio) and absolute tolerance (in value units) of
-  // |got - want| <= atol + rtol * |want|. Finite, not negative. Calls with
-  // float16 or bfloat16 inputs use at least 1e-2 for each.
+  // kBudget needs reference_dtype kDouble.
+  ToleranceModel tolerance = ToleranceModel::kFixed;
+
+  // Of the tolerance model kFixed; kBudget does not use them. Relative
+  // tolerance (a ratio) and absolute tolerance (in value units) of |got - want|
+  // <= atol + rtol * |want|. Finite, not negative. Calls with float16 or
+  // bfloat16 inputs use at least 1e-2 for each.
   double rtol = 1e-4;
   double atol = 1e-5;
 
-  // At most this many calls of each operator are checked. 0: none.
+  ReferenceDtype reference_dtype = ReferenceDtype::kSame;
+
+  // kFirst: at most max_checks calls of each operator are checked. kSpread: so
+  // many of each signature (dtypes, shape class, strides), then ever rarer ones
+  // over the whole run. A call that is skipped or proves nothing is not one of
+  // them.
+  Throttle throttle = Throttle::kFirst;
+
+  // Calls, see throttle. 0: none is checked.
   int64_t max_checks = 10;
 
   // Calls with a tensor of more elements are skipped (inputs in lists and
   // keywords, and outputs). 0: no limit.
   int64_t max_numel = 1'000'000;
+
+  // MiB that one check may take for copies of arguments and for references. 0:
+  // no limit. At most 2^43 - 1, so that the bytes fit an int64_t.
+  int64_t memory_mb = 0;
+
+  // Fill the memory that a kernel under test allocates with a pattern and guard
+  // its ends, so that elements it does not write and writes beyond them show.
+  bool poison = false;
 
   // Each operator logs one failure and is then no longer checked. false: it
   // goes on being checked and every failure is logged.
@@ -55,9 +89,16 @@ struct PrecisionOptions {
   std::vector<std::string> skip;
   std::vector<std::string> no_skip;
 
-  static PrecisionOptions Original();
+  // A file of rows that come before those of the table of error budgets, and a
+  // file of accepted failures. Empty: none. Their forms are in docs/flags.md.
+  std::string policy_file;
+  std::string suppressions;
 
-  // kInvalidArgument, naming the field, its value and what is allowed.
+  static PrecisionOptions Original();
+  static PrecisionOptions Strict();
+
+  // kInvalidArgument, naming the field, its value and what is allowed, or two
+  // fields that do not go together. Files are not looked at.
   absl::Status Validate() const;
 };
 

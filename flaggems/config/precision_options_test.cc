@@ -14,13 +14,13 @@
 #include "absl/strings/string_view.h"
 #include "flaggems/config/options_table.h"
 #include "flaggems/core/status_testutil.h"
+#include "flaggems/core/throttle.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace flaggems {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::TestParamInfo;
@@ -74,9 +74,29 @@ INSTANTIATE_TEST_SUITE_P(
          [](P* o) { o->max_numel = std::numeric_limits<int64_t>::min(); },
          "max_numel is -9223372036854775808; it must be 0 or more"},
         {"Profile", [](P* o) { o->profile = "strct"; },
-         "profile is \"strct\"; it must be one of \"original\""},
+         "profile is \"strct\"; it must be one of \"original\", \"strict\""},
         {"ProfileEmpty", [](P* o) { o->profile = ""; },
-         "profile is \"\"; it must be one of \"original\""},
+         "profile is \"\"; it must be one of \"original\", \"strict\""},
+        {"Tolerance",
+         [](P* o) { o->tolerance = static_cast<ToleranceModel>(-1); },
+         "tolerance is \"ToleranceModel(-1)\"; it must be one of fixed, "
+         "budget"},
+        {"ReferenceDtype",
+         [](P* o) { o->reference_dtype = static_cast<ReferenceDtype>(2); },
+         "reference_dtype is \"ReferenceDtype(2)\"; it must be one of same, "
+         "double"},
+        {"Throttle", [](P* o) { o->throttle = static_cast<Throttle>(2); },
+         "throttle is \"Throttle(2)\"; it must be one of first, spread"},
+        {"MemoryNegative", [](P* o) { o->memory_mb = -1; },
+         "memory_mb is -1; it must be 0 to 8796093022207"},
+        {"MemoryMoreBytesThanFitAnInt64",
+         [](P* o) { o->memory_mb = int64_t{1} << 43; },
+         "memory_mb is 8796093022208; it must be 0 to 8796093022207"},
+        {"BudgetWithoutDouble",
+         [](P* o) { o->tolerance = ToleranceModel::kBudget; },
+         "tolerance is \"budget\" and reference_dtype is \"same\": a budget "
+         "judges against a float64 reference; set reference_dtype to double, "
+         "or tolerance to fixed (profile strict has budget and double)"},
         {"Format", [](P* o) { o->format = static_cast<LogFormat>(7); },
          "format is \"LogFormat(7)\"; it must be one of auto, text, jsonl"},
         {"SkipEmptyName",
@@ -95,7 +115,16 @@ TEST(ValidateLimitsTest, LimitsAreValid) {
   options.atol = -0.0;
   options.max_checks = 0;
   options.max_numel = std::numeric_limits<int64_t>::max();
+  options.memory_mb = std::numeric_limits<int64_t>::max() >> 20;
   options.skip = {"mm", "my::op.x"};
+  EXPECT_THAT(options.Validate(), IsOk());
+}
+
+TEST(ValidateLimitsTest, FixedToleranceGoesWithEitherReference) {
+  PrecisionOptions options;
+  options.reference_dtype = ReferenceDtype::kDouble;
+  EXPECT_THAT(options.Validate(), IsOk());
+  options.tolerance = ToleranceModel::kBudget;
   EXPECT_THAT(options.Validate(), IsOk());
 }
 
@@ -108,6 +137,37 @@ TEST(OriginalTest, HasTheDefaultsOfTheOriginal) {
   EXPECT_EQ(options.max_checks, 10);
   EXPECT_EQ(options.max_numel, 1000000);
   EXPECT_TRUE(options.log_once);
+  EXPECT_EQ(options.tolerance, ToleranceModel::kFixed);
+  EXPECT_EQ(options.reference_dtype, ReferenceDtype::kSame);
+  EXPECT_EQ(options.throttle, Throttle::kFirst);
+  EXPECT_EQ(options.memory_mb, 0);
+  EXPECT_FALSE(options.poison);
+  EXPECT_TRUE(options.policy_file.empty());
+  EXPECT_TRUE(options.suppressions.empty());
+}
+
+TEST(StrictTest, ChangesTheseFieldsAndNoOther) {
+  const PrecisionOptions strict = PrecisionOptions::Strict();
+  EXPECT_THAT(strict.Validate(), IsOk());
+  std::vector<std::string> changed;
+  for (const OptionField& field : OptionFields()) {
+    const std::string text = field.get(strict);
+    if (text == field.default_text) continue;
+    changed.push_back(std::string(field.name) + "=" + text);
+  }
+  EXPECT_THAT(changed,
+              ElementsAre("profile=strict", "tolerance=budget",
+                          "reference_dtype=double", "throttle=spread",
+                          "max_checks=16", "max_numel=0", "memory_mb=4096",
+                          "poison=true", "log_once=false"));
+}
+
+const OptionField& FieldNamed(absl::string_view name) {
+  for (const OptionField& field : OptionFields()) {
+    if (field.name == name) return field;
+  }
+  ADD_FAILURE() << "no field " << name;
+  return OptionFields()[0];
 }
 
 TEST(OptionFieldsTest, DefaultTextIsTheDefaultAndReadsBack) {
@@ -122,12 +182,25 @@ TEST(OptionFieldsTest, DefaultTextIsTheDefaultAndReadsBack) {
 
 TEST(OptionFieldsTest, EachRowSetsItsOwnFieldOnly) {
   const std::map<std::string, std::string> other = {
-      {"profile", "x"},       {"rtol", "0.5"},
-      {"atol", "0.25"},       {"max_checks", "3"},
-      {"max_numel", "0"},     {"log_once", "false"},
-      {"path", "/a b/c"},     {"format", "jsonl"},
-      {"skip", "mm,add.out"}, {"log_to_stderr", "true"},
-      {"no_skip", "relu"},    {"summary_at_exit", "false"},
+      {"profile", "x"},
+      {"tolerance", "budget"},
+      {"rtol", "0.5"},
+      {"atol", "0.25"},
+      {"reference_dtype", "double"},
+      {"throttle", "spread"},
+      {"max_checks", "3"},
+      {"max_numel", "0"},
+      {"memory_mb", "7"},
+      {"poison", "true"},
+      {"log_once", "false"},
+      {"path", "/a b/c"},
+      {"format", "jsonl"},
+      {"log_to_stderr", "true"},
+      {"summary_at_exit", "false"},
+      {"skip", "mm,add.out"},
+      {"no_skip", "relu"},
+      {"policy_file", "/p q/r.tsv"},
+      {"suppressions", "s.txt"},
   };
   ASSERT_EQ(other.size(), OptionFields().size());
   for (const OptionField& field : OptionFields()) {
@@ -146,20 +219,30 @@ TEST(OptionFieldsTest, EachRowSetsItsOwnFieldOnly) {
 
 TEST(OptionFieldsTest, NamesOfFlagAndEnvironment) {
   EXPECT_EQ(OptionFields()[0].name, "profile");
-  EXPECT_EQ(OptionFields()[3].FlagName(), "precision_max_checks");
-  EXPECT_EQ(OptionFields()[3].EnvironmentName(),
-            "FLAGGEMS_PRECISION_MAX_CHECKS");
+  const OptionField& field = FieldNamed("max_checks");
+  EXPECT_EQ(field.FlagName(), "precision_max_checks");
+  EXPECT_EQ(field.EnvironmentName(), "FLAGGEMS_PRECISION_MAX_CHECKS");
 }
 
-TEST(OptionFieldsTest, FormatRefusesOtherText) {
-  PrecisionOptions options;
-  EXPECT_THAT(OptionFields()[7].set("json", &options),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("\"json\""), HasSubstr("jsonl"))));
+TEST(OptionFieldsTest, EnumerationsRefuseOtherText) {
+  const std::map<std::string, std::string> messages = {
+      {"format", "\"Fixed\" is not a format; write auto, text or jsonl"},
+      {"tolerance",
+       "\"Fixed\" is not a tolerance model; write fixed or budget"},
+      {"reference_dtype",
+       "\"Fixed\" is not a type of references; write same or double"},
+      {"throttle", "\"Fixed\" is not a throttle; write first or spread"},
+  };
+  for (const auto& [name, message] : messages) {
+    PrecisionOptions options;
+    EXPECT_THAT(FieldNamed(name).set("Fixed", &options),
+                StatusIs(absl::StatusCode::kInvalidArgument, message));
+    EXPECT_EQ(FieldNamed(name).get(options), FieldNamed(name).default_text);
+  }
 }
 
 TEST(ProfilesTest, EachIsValidNamesItselfAndIsInTheMessage) {
-  EXPECT_THAT(ProfileNames(), ElementsAre("original"));
+  EXPECT_THAT(ProfileNames(), ElementsAre("original", "strict"));
   for (const std::string& name : ProfileNames()) {
     const absl::StatusOr<PrecisionOptions> options = OptionsOfProfile(name);
     ASSERT_THAT(options, IsOk());
@@ -184,6 +267,32 @@ TEST(ResolveOptionsTest, ProfileReplacesBaseAndFieldsComeOnTop) {
   ASSERT_THAT(resolved, IsOk());
   EXPECT_EQ(resolved->rtol, 1e-4);
   EXPECT_EQ(resolved->atol, 0.125);
+}
+
+TEST(ResolveOptionsTest, FieldsThatDoNotGoTogetherAreRefused) {
+  const auto resolve = [](const std::string& profile,
+                          const std::map<std::string, std::string>& fields) {
+    return ResolveOptions(
+        PrecisionOptions(),
+        [&](const OptionField& field) -> std::optional<SourcedText> {
+          if (field.name == "profile") return SourcedText{"p", profile};
+          const auto found = fields.find(std::string(field.name));
+          if (found == fields.end()) return std::nullopt;
+          return SourcedText{"s", found->second};
+        });
+  };
+  const auto refused =
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("set reference_dtype to double, or tolerance to"));
+  EXPECT_THAT(resolve("original", {{"tolerance", "budget"}}), refused);
+  EXPECT_THAT(resolve("strict", {{"reference_dtype", "same"}}), refused);
+  EXPECT_THAT(resolve("original",
+                      {{"tolerance", "budget"}, {"reference_dtype", "double"}}),
+              IsOk());
+  EXPECT_THAT(resolve("strict", {{"tolerance", "fixed"}}), IsOk());
+  EXPECT_THAT(
+      resolve("strict", {{"tolerance", "fixed"}, {"reference_dtype", "same"}}),
+      IsOk());
 }
 
 TEST(ResolveOptionsTest, BaseStaysAndIsValidated) {
