@@ -1,8 +1,25 @@
 #include "flaggems/policy/op_ledger.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 
 namespace flaggems {
+namespace {
+
+// FNV-1a of the operator's name: no two operators are checked in lockstep, and
+// a second run of a program checks the same calls.
+uint64_t SeedOf(const OpKey& key) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : key.ToString()) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  return hash;
+}
+
+}  // namespace
+
+OpLedger::OpLedger(OpKey key) : key_(std::move(key)), spread_(SeedOf(key_)) {}
 
 int64_t OpLedger::calls() const {
   int64_t sum = 0;
@@ -27,12 +44,25 @@ bool OpLedger::HasFreeSlot(int64_t max_checks) const {
   return admitted_.load(std::memory_order_relaxed) < max_checks;
 }
 
+bool OpLedger::TryAdmitSpread(uint64_t signature, int64_t max_checks) {
+  if (!spread_.TryAdmit(signature, max_checks)) return false;
+  // Counted like a slot of TryAdmit(), so that Reset() and whatever ends the
+  // check need not know which of them took it.
+  admitted_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
 void OpLedger::FinishCheck() {
   finished_.fetch_add(1, std::memory_order_release);
 }
 
 void OpLedger::ReturnSlot() {
   admitted_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void OpLedger::ReturnSpreadSlot(uint64_t signature) {
+  ReturnSlot();
+  spread_.Return(signature);
 }
 
 bool OpLedger::exhausted(int64_t max_checks) const {
@@ -49,6 +79,7 @@ void OpLedger::Reset() {
   }
   call_.store(0, std::memory_order_relaxed);
   reported_.store(false, std::memory_order_release);
+  spread_.Reset();
   // Frees the used slots and leaves the held ones. In this order too few slots
   // look free in between, never too many.
   const int64_t finished = finished_.exchange(0, std::memory_order_acq_rel);

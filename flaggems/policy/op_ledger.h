@@ -15,13 +15,15 @@
 #include "absl/container/flat_hash_map.h"
 #include "flaggems/core/op_key.h"
 #include "flaggems/core/verdict.h"
+#include "flaggems/policy/spread_schedule.h"
 
 namespace flaggems {
 
-// All members are thread-safe and lock-free.
+// All members are thread-safe; those that do not take a signature are lock-free
+// but for Reset().
 class OpLedger {
  public:
-  explicit OpLedger(OpKey key) : key_(std::move(key)) {}
+  explicit OpLedger(OpKey key);
 
   const OpKey& key() const { return key_; }
 
@@ -49,11 +51,17 @@ class OpLedger {
   bool TryAdmit(int64_t max_checks);
   // Whether a slot is free at this moment; takes none.
   bool HasFreeSlot(int64_t max_checks) const;
+  // The same for Throttle::kSpread: takes a slot, of which there is no limit,
+  // if the call is due by the schedule of its signature (CallTraits).
+  bool TryAdmitSpread(uint64_t signature, int64_t max_checks);
   // The admitted check ended in a verdict: its slot is used up.
   void FinishCheck();
   // The admitted check turned out to be none (its output is too large, or
   // proves nothing): its slot is free again.
   void ReturnSlot();
+  // The same of a slot that TryAdmitSpread() took: the next call of the
+  // signature is due in its place.
+  void ReturnSpreadSlot(uint64_t signature);
   // Every slot is used up: no later call can be admitted. What the thread that
   // finished the last check did before is visible to the caller.
   bool exhausted(int64_t max_checks) const;
@@ -73,6 +81,7 @@ class OpLedger {
   std::atomic<int64_t> admitted_{0};  // slots held or used
   std::atomic<int64_t> finished_{0};  // slots used; never more than admitted_
   std::atomic<bool> reported_{false};
+  SpreadSchedule spread_;
 };
 
 // The ledgers of all operators. Thread-safe; a ledger is never freed before

@@ -148,6 +148,55 @@ TEST(OpLedgerTest, ResetKeepsTheSlotsOfChecksUnderWay) {
   EXPECT_FALSE(ledger.TryAdmit(2));
 }
 
+TEST(OpLedgerTest, SpreadSlotsHaveNoLimitAndComeBackToTheirSignature) {
+  OpLedger ledger(kMm);
+  for (int i = 0; i < 1000; ++i) {
+    if (ledger.TryAdmitSpread(1, 4)) ledger.FinishCheck();
+  }
+  while (!ledger.TryAdmitSpread(1, 4)) {
+  }
+  ASSERT_FALSE(ledger.TryAdmitSpread(1, 4));
+  ledger.ReturnSpreadSlot(1);
+  EXPECT_TRUE(ledger.TryAdmitSpread(1, 4));
+  EXPECT_TRUE(ledger.TryAdmitSpread(2, 4));  // a new signature
+  EXPECT_FALSE(ledger.TryAdmitSpread(3, 0));
+}
+
+TEST(OpLedgerTest, ResetStartsTheScheduleAnewAndKeepsSlotsUnderWay) {
+  OpLedger ledger(kMm);
+  for (int i = 0; i < 1000; ++i) {
+    if (ledger.TryAdmitSpread(1, 4)) ledger.FinishCheck();
+  }
+  while (!ledger.TryAdmitSpread(1, 4)) {
+  }
+  ledger.Reset();  // one check is under way
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(ledger.TryAdmitSpread(1, 4));
+    ledger.FinishCheck();
+  }
+  // Under the other throttle it holds one of two slots until it ends.
+  ledger.Reset();
+  EXPECT_TRUE(ledger.TryAdmit(2));
+  EXPECT_FALSE(ledger.TryAdmit(2));
+  ledger.ReturnSlot();
+  EXPECT_TRUE(ledger.TryAdmit(2));
+}
+
+TEST(OpLedgerTest, OperatorsAreNotInLockstep) {
+  OpLedger mm(kMm);
+  OpLedger overload({"aten", "mm", "out"});
+  int together = 0;
+  int mm_alone = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    const bool a = mm.TryAdmitSpread(1, 4);
+    const bool b = overload.TryAdmitSpread(1, 4);
+    if (a && b && i >= 100) ++together;
+    if (a && !b) ++mm_alone;
+  }
+  EXPECT_LT(together, 10);
+  EXPECT_GT(mm_alone, 20);
+}
+
 TEST(LedgerBookTest, OneLedgerAnOperatorForAllThreads) {
   LedgerBook book;
   std::vector<OpLedger*> seen(kThreads);

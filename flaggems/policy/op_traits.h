@@ -23,6 +23,9 @@ struct CallTraits {
   bool half_precision_input = false;  // a float16 or bfloat16 tensor argument
   bool supported = true;              // strided tensors with storage only
   bool capturing = false;             // a CUDA graph is being captured
+  // A hash of what makes calls alike for Throttle::kSpread: dtypes, shape class
+  // and strides of the tensor arguments.
+  uint64_t signature = 0;
 };
 
 }  // namespace flaggems

@@ -18,12 +18,18 @@ std::optional<Verdict> Policy::Admit(OpLedger& ledger,
                                      const CallTraits& call) const {
   if (call.capturing) return Verdict::kSkipCapture;
   if (options_.log_once && ledger.reported()) return Verdict::kSkipReported;
+  const bool first = options_.throttle == Throttle::kFirst;
   // A look first and the slot last: a call that is skipped for its arguments
   // must not take a slot from another thread even for a moment.
-  if (!ledger.HasFreeSlot(options_.max_checks)) return Verdict::kSkipThrottle;
+  if (first && !ledger.HasFreeSlot(options_.max_checks)) {
+    return Verdict::kSkipThrottle;
+  }
   if (const auto too_large = AdmitOutputs(call.max_numel)) return too_large;
   if (!call.supported) return Verdict::kSkipUnsupported;
-  if (!ledger.TryAdmit(options_.max_checks)) return Verdict::kSkipThrottle;
+  const bool admitted =
+      first ? ledger.TryAdmit(options_.max_checks)
+            : ledger.TryAdmitSpread(call.signature, options_.max_checks);
+  if (!admitted) return Verdict::kSkipThrottle;
   return std::nullopt;
 }
 
@@ -40,11 +46,12 @@ Tolerance Policy::ToleranceFor(const OpTraits& op,
                             options_.tolerance);
 }
 
-bool Policy::OnVerdict(OpLedger& ledger, Verdict verdict) const {
+bool Policy::OnVerdict(OpLedger& ledger, Verdict verdict,
+                       uint64_t signature) const {
   ledger.Count(verdict);
   const Outcome outcome = OutcomeOf(verdict);
   if (outcome == Outcome::kUntrusted) {
-    ledger.ReturnSlot();
+    ReturnSlot(ledger, signature);
     return false;
   }
   // Marked before the check counts as finished; see Settled().
@@ -54,14 +61,25 @@ bool Policy::OnVerdict(OpLedger& ledger, Verdict verdict) const {
   return log;
 }
 
-void Policy::OnAbandoned(OpLedger& ledger, Verdict verdict) const {
+void Policy::OnAbandoned(OpLedger& ledger, Verdict verdict,
+                         uint64_t signature) const {
   ledger.Count(verdict);
-  ledger.ReturnSlot();
+  ReturnSlot(ledger, signature);
+}
+
+void Policy::ReturnSlot(OpLedger& ledger, uint64_t signature) const {
+  if (options_.throttle == Throttle::kSpread) {
+    ledger.ReturnSpreadSlot(signature);
+  } else {
+    ledger.ReturnSlot();
+  }
 }
 
 std::optional<Verdict> Policy::Settled(const OpLedger& ledger) const {
   // Read in this order: when the last check has finished, its report shows.
-  const bool exhausted = ledger.exhausted(options_.max_checks);
+  const bool exhausted = options_.throttle == Throttle::kFirst
+                             ? ledger.exhausted(options_.max_checks)
+                             : options_.max_checks <= 0;
   if (options_.log_once && ledger.reported()) return Verdict::kSkipReported;
   if (exhausted) return Verdict::kSkipThrottle;
   return std::nullopt;

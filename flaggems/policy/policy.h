@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "flaggems/comparator/tolerance.h"
+#include "flaggems/core/throttle.h"
 #include "flaggems/core/verdict.h"
 #include "flaggems/policy/op_ledger.h"
 #include "flaggems/policy/op_traits.h"
@@ -18,6 +19,7 @@ namespace flaggems {
 // The fields of PrecisionOptions that policies need; the same meanings.
 struct PolicyOptions {
   Tolerance tolerance;
+  Throttle throttle = Throttle::kFirst;
   int64_t max_checks = 10;
   int64_t max_numel = 1'000'000;
   bool log_once = true;
@@ -36,7 +38,9 @@ class Policy {
   // Decides on one call before it runs: nullopt admits it, and the caller must
   // then call exactly one of OnVerdict() and OnAbandoned(). A verdict is the
   // reason for the skip; it is not counted yet. Order: capture, reported,
-  // throttle, size, unsupported; a skip takes no slot.
+  // throttle, size, unsupported; a skip takes no slot. With Throttle::kSpread
+  // throttle comes last, so that calls that are never checked do not count as
+  // calls of their signature.
   std::optional<Verdict> Admit(OpLedger& ledger, const CallTraits& call) const;
 
   // The outputs are known too: kSkipSize if one has too many elements.
@@ -46,20 +50,27 @@ class Policy {
   Tolerance ToleranceFor(const OpTraits& op, const CallTraits& call) const;
 
   // Counts the verdict of an admitted call and ends its check. UNTRUSTED gives
-  // the slot back: the call proved nothing. Returns whether to log it: FAIL,
-  // and with log_once the first of this operator only. (A failure found by a
-  // second thread in the meantime counts as FAIL, but is not logged.)
-  bool OnVerdict(OpLedger& ledger, Verdict verdict) const;
+  // the slot back: the call proved nothing. kSkipSuppressed does not: the call
+  // was judged. `signature` is CallTraits::signature. Returns whether to log
+  // the call: FAIL, and with log_once the first of this operator only. (A
+  // failure found by a second thread in the meantime counts as FAIL, but is not
+  // logged.)
+  bool OnVerdict(OpLedger& ledger, Verdict verdict,
+                 uint64_t signature = 0) const;
 
   // An admitted call was not judged after all (its verdict is a SKIP): counts
   // it and gives the slot back.
-  void OnAbandoned(OpLedger& ledger, Verdict verdict) const;
+  void OnAbandoned(OpLedger& ledger, Verdict verdict,
+                   uint64_t signature = 0) const;
 
   // The verdict in which every later call of the operator ends whatever its
-  // arguments: kSkipReported, kSkipThrottle, or nullopt.
+  // arguments: kSkipReported, kSkipThrottle, or nullopt. Throttle::kSpread is
+  // never done with an operator: kSkipThrottle only if max_checks is 0.
   std::optional<Verdict> Settled(const OpLedger& ledger) const;
 
  private:
+  void ReturnSlot(OpLedger& ledger, uint64_t signature) const;
+
   const PolicyOptions options_;
 };
 

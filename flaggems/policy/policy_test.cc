@@ -11,6 +11,7 @@
 
 #include "flaggems/comparator/tolerance.h"
 #include "flaggems/core/op_key.h"
+#include "flaggems/core/throttle.h"
 #include "flaggems/core/verdict.h"
 #include "flaggems/policy/op_ledger.h"
 #include "flaggems/policy/op_traits.h"
@@ -228,7 +229,161 @@ TEST(PolicyTest, ToleranceHasTheHalfPrecisionFloor) {
   EXPECT_EQ(policy.ToleranceFor(op, {}).rtol, 1e-3);
 }
 
+// ---- The throttle `spread`.
+
+PolicyOptions SpreadOptions(int64_t max_checks, bool log_once = false) {
+  PolicyOptions options = Options(max_checks, log_once);
+  options.throttle = Throttle::kSpread;
+  return options;
+}
+
+CallTraits CallOf(uint64_t signature) {
+  CallTraits call;
+  call.signature = signature;
+  return call;
+}
+
+TEST(SpreadPolicyTest, EachSignatureHasItsFirstCallsChecked) {
+  const Policy policy(SpreadOptions(16));
+  OpLedger ledger(kMm);
+  for (uint64_t signature : {0, 1, 2}) {
+    for (int i = 0; i < 16; ++i) {
+      ASSERT_EQ(policy.Admit(ledger, CallOf(signature)), std::nullopt);
+      policy.OnVerdict(ledger, Verdict::kPass, signature);
+      EXPECT_EQ(policy.Settled(ledger), std::nullopt);
+    }
+  }
+  int64_t checked = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    const auto skip = policy.Admit(ledger, CallOf(1));
+    if (skip.has_value()) {
+      ASSERT_EQ(skip, Verdict::kSkipThrottle);
+      ledger.Count(*skip);
+    } else {
+      ++checked;
+      policy.OnVerdict(ledger, Verdict::kPass, 1);
+    }
+  }
+  EXPECT_GT(checked, 50);  // 8 ln(100000 / 16) = 70
+  EXPECT_LT(checked, 90);
+  EXPECT_EQ(policy.Settled(ledger), std::nullopt);
+  EXPECT_EQ(ledger.calls(), 3 * 16 + 100'000);
+}
+
+// Calls until one is admitted; it is left under way.
+void AdmitOne(const Policy& policy, OpLedger& ledger) {
+  for (int i = 0; i < 100'000; ++i) {
+    if (!policy.Admit(ledger, {}).has_value()) return;
+  }
+  FAIL() << "no call was admitted";
+}
+
+TEST(SpreadPolicyTest, WhatProvesNothingIsReplacedByTheNextCall) {
+  const Policy policy(SpreadOptions(16));
+  OpLedger ledger(kMm);
+  for (int i = 0; i < 10'000; ++i) {
+    if (policy.Admit(ledger, {}) == std::nullopt) {
+      policy.OnVerdict(ledger, Verdict::kPass);
+    }
+  }
+  for (Verdict verdict :
+       {Verdict::kUntrustedEmpty, Verdict::kUntrustedAllZero,
+        Verdict::kUntrustedReference, Verdict::kUntrustedAllowance}) {
+    AdmitOne(policy, ledger);
+    policy.OnVerdict(ledger, verdict);
+    EXPECT_EQ(policy.Admit(ledger, {}), std::nullopt);
+    policy.OnAbandoned(ledger, Verdict::kSkipSize);
+    EXPECT_EQ(policy.Admit(ledger, {}), std::nullopt);
+    policy.OnVerdict(ledger, Verdict::kPass);
+    EXPECT_EQ(policy.Admit(ledger, {}), Verdict::kSkipThrottle);
+  }
+  // These were judged.
+  for (Verdict verdict : {Verdict::kFailValue, Verdict::kErrorReference,
+                          Verdict::kSkipSuppressed}) {
+    AdmitOne(policy, ledger);
+    EXPECT_EQ(policy.OnVerdict(ledger, verdict),
+              verdict == Verdict::kFailValue);
+    EXPECT_EQ(policy.Admit(ledger, {}), Verdict::kSkipThrottle);
+  }
+}
+
+TEST(SpreadPolicyTest, CallsSkippedForTheirArgumentsAreNoneOfTheSchedule) {
+  PolicyOptions options = SpreadOptions(2);
+  options.max_numel = 1'000;
+  const Policy policy(options);
+  OpLedger ledger(kMm);
+  CallTraits large;
+  large.max_numel = 1'001;
+  CallTraits unsupported;
+  unsupported.supported = false;
+  for (int i = 0; i < 1'000; ++i) {
+    EXPECT_EQ(policy.Admit(ledger, large), Verdict::kSkipSize);
+    EXPECT_EQ(policy.Admit(ledger, unsupported), Verdict::kSkipUnsupported);
+  }
+  // The calls up to the 16th are all due: they count from here.
+  for (int i = 0; i < 16; ++i) {
+    EXPECT_EQ(policy.Admit(ledger, {}), std::nullopt) << i;
+  }
+}
+
+TEST(SpreadPolicyTest, SettledByAReportOrWithoutChecks) {
+  OpLedger ledger(kMm);
+  const Policy none(SpreadOptions(0));
+  EXPECT_EQ(none.Admit(ledger, {}), Verdict::kSkipThrottle);
+  EXPECT_EQ(none.Settled(ledger), Verdict::kSkipThrottle);
+
+  const Policy once(SpreadOptions(1, /*log_once=*/true));
+  ASSERT_EQ(once.Admit(ledger, {}), std::nullopt);
+  EXPECT_EQ(once.Settled(ledger), std::nullopt);
+  EXPECT_TRUE(once.OnVerdict(ledger, Verdict::kFailValue));
+  EXPECT_EQ(once.Settled(ledger), Verdict::kSkipReported);
+  EXPECT_EQ(once.Admit(ledger, CallOf(7)), Verdict::kSkipReported);
+}
+
 // ---- Threads.
+
+// Eight threads make calls of many signatures, more than are told apart; every
+// call is counted once and the throttle holds.
+TEST(PolicyThreadsTest, SpreadCountsHold) {
+  constexpr int kThreads = 8;
+  constexpr int kCalls = 10'000;
+  const Policy policy(SpreadOptions(2));
+  OpLedger ledger(kMm);
+  std::atomic<int64_t> judged{0}, untrusted{0}, logged{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kCalls; ++i) {
+        // Nine of ten calls have signature 0, the others all different ones.
+        const uint64_t signature =
+            i % 10 == 0 ? static_cast<uint64_t>(1 + t * kCalls + i) : 0;
+        const auto skip = policy.Admit(ledger, CallOf(signature));
+        if (skip.has_value()) {
+          ledger.Count(*skip);
+        } else if (i % 7 == 1) {
+          untrusted.fetch_add(1);
+          policy.OnVerdict(ledger, Verdict::kUntrustedEmpty, signature);
+        } else {
+          judged.fetch_add(1);
+          if (policy.OnVerdict(ledger, Verdict::kFailValue, signature)) {
+            logged.fetch_add(1);
+          }
+        }
+        if (policy.Settled(ledger).has_value()) ADD_FAILURE() << "settled";
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(ledger.calls(), kThreads * kCalls);
+  EXPECT_EQ(ledger.count(Verdict::kFailValue), judged.load());
+  EXPECT_EQ(ledger.count(Verdict::kUntrustedEmpty), untrusted.load());
+  EXPECT_EQ(logged.load(), judged.load());
+  EXPECT_EQ(ledger.count(Verdict::kSkipThrottle),
+            kThreads * kCalls - judged.load() - untrusted.load());
+  // 4095 signatures of their own with one call each, and twice a schedule.
+  EXPECT_GT(judged.load() + untrusted.load(), 4'000);
+  EXPECT_LT(judged.load() + untrusted.load(), 5'500);
+}
 
 // Eight threads call one operator; every fifth admitted call is abandoned,
 // every seventh untrusted, the rest judged. Whatever happens in which order,

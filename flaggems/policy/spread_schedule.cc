@@ -1,0 +1,63 @@
+#include "flaggems/policy/spread_schedule.h"
+
+#include <algorithm>
+
+namespace flaggems {
+namespace {
+
+// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
+// Generators, OOPSLA 2014): eight bytes of state, where the standard library's
+// generators have kilobytes.
+uint64_t NextRandom(uint64_t& state) {
+  uint64_t z = state += 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+}  // namespace
+
+SpreadSchedule::State& SpreadSchedule::StateOf(uint64_t signature) {
+  const auto found = states_.find(signature);
+  if (found != states_.end()) return found->second;
+  if (states_.size() >= kMaxSignatures) return further_;
+  return states_[signature];
+}
+
+int64_t SpreadSchedule::Gap(int64_t call) {
+  const int64_t mean = std::max<int64_t>(1, call / 8);
+  const int64_t least = (mean + 1) / 2;
+  const uint64_t width = static_cast<uint64_t>(2 * (mean - least) + 1);
+  // The remainder's bias is width / 2^64.
+  return least + static_cast<int64_t>(NextRandom(random_) % width);
+}
+
+bool SpreadSchedule::TryAdmit(uint64_t signature, int64_t max_checks) {
+  if (max_checks <= 0) return false;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  State& state = StateOf(signature);
+  ++state.calls;
+  if (state.returned > 0) {
+    --state.returned;
+  } else if (state.checks < max_checks) {
+    ++state.checks;
+  } else if (state.calls < state.next_due) {
+    return false;
+  }
+  state.next_due = state.calls + Gap(state.calls);
+  return true;
+}
+
+void SpreadSchedule::Return(uint64_t signature) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ++StateOf(signature).returned;
+}
+
+void SpreadSchedule::Reset() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  random_ = seed_;
+  states_.clear();
+  further_ = State();
+}
+
+}  // namespace flaggems
