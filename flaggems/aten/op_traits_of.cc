@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "flaggems/aten/dtype_of.h"
 #include "flaggems/aten/visit_tensors.h"
@@ -98,6 +99,21 @@ OpTraits OpTraitsOf(const c10::OperatorHandle& op) {
     }
   }
   return traits;
+}
+
+std::vector<bool> WritableArguments(const c10::OperatorHandle& op) {
+  const OpKey key = OpKeyOf(op);
+  const bool unmarked =
+      key.ns == "aten" &&
+      absl::c_linear_search(kWritesUnmarkedArguments, key.name);
+  std::vector<bool> writable;
+  for (const c10::Argument& argument : op.schema().arguments()) {
+    const bool marked =
+        argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+    writable.push_back(marked || (unmarked &&
+                                  absl::StartsWith(argument.name(), "running_")));
+  }
+  return writable;
 }
 
 CallTraits CallTraitsOf(absl::Span<const c10::IValue> arguments) {

@@ -28,6 +28,10 @@ std::vector<OpKey> KnownOperators();
 // From schema and tags. Thread-safe; looks at the schema once, no tensors.
 OpTraits OpTraitsOf(const c10::OperatorHandle& op);
 
+// By argument: whether the operator may write it. What its schema marks, and of
+// the operators whose schemas leave it out what they write.
+std::vector<bool> WritableArguments(const c10::OperatorHandle& op);
+
 // From the arguments of one call: all tensors count, those in lists and behind
 // optional and keyword arguments too.
 CallTraits CallTraitsOf(absl::Span<const c10::IValue> arguments);

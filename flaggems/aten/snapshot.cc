@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/visit_tensors.h"
 #include "flaggems/core/status_macros.h"
@@ -15,36 +16,38 @@
 namespace flaggems {
 namespace {
 
-// The bytes [begin, end) of a storage that some argument reaches, and their
-// copy.
-struct ReachedRange {
-  c10::Storage storage;
-  int64_t begin = 0;
-  int64_t end = 0;
-  at::Tensor copy;  // kByte, 1-d, on the CPU
-};
+using Ranges = absl::flat_hash_map<const c10::StorageImpl*, CopiedRange>;
 
-using Ranges = absl::flat_hash_map<const c10::StorageImpl*, ReachedRange>;
+// One past the last element that the tensor reaches, from its first one;
+// strides are not negative.
+int64_t Extent(const at::Tensor& tensor) {
+  if (tensor.numel() == 0) return 0;
+  int64_t last = 0;
+  for (int64_t d = 0; d < tensor.dim(); ++d) {
+    last += (tensor.size(d) - 1) * tensor.stride(d);
+  }
+  return last + 1;
+}
 
-void Reach(const at::Tensor& tensor, Ranges& ranges) {
+void Reach(const at::Tensor& tensor, int64_t margin, Ranges& ranges) {
   const int64_t item = static_cast<int64_t>(tensor.element_size());
   const int64_t first = tensor.storage_offset() * item;
+  int64_t begin = first;
+  int64_t end = first + Extent(tensor) * item;
+  if (tensor.device().is_cpu()) {
+    begin = std::max<int64_t>(0, begin - margin);
+    end = std::min<int64_t>(static_cast<int64_t>(tensor.storage().nbytes()),
+                            end + margin);
+  }
   // A multiple of every element size, so that views of other dtypes over the
   // same storage keep whole offsets.
-  const int64_t begin = first - first % 16;
-  int64_t end = begin;
-  if (tensor.numel() > 0) {
-    int64_t last = 0;  // element offset of the last element; strides are >= 0
-    for (int64_t d = 0; d < tensor.dim(); ++d) {
-      last += (tensor.size(d) - 1) * tensor.stride(d);
-    }
-    end = first + (last + 1) * item;
-  }
+  begin -= begin % 16;
+  end = std::max(begin, end);
   const auto [it, inserted] =
       ranges.try_emplace(tensor.storage().unsafeGetStorageImpl());
-  ReachedRange& range = it->second;
+  CopiedRange& range = it->second;
   if (inserted) {
-    range = {tensor.storage(), begin, end, {}};
+    range = {tensor.storage(), nullptr, begin, end, {}};
   } else {
     range.begin = std::min(range.begin, begin);
     range.end = std::max(range.end, end);
@@ -61,9 +64,10 @@ at::Tensor BytesOf(const c10::Storage& storage, int64_t begin, int64_t size) {
   return bytes;
 }
 
-void CopyToHost(ReachedRange& range) {
+void CopyToHost(CopiedRange& range) {
   const int64_t size = range.end - range.begin;
   range.copy = at::empty({size}, at::TensorOptions(at::kByte));
+  range.data = range.storage.data();
   if (size == 0) return;
   if (range.storage.device().is_cpu()) {
     std::memcpy(range.copy.mutable_data_ptr(),
@@ -75,7 +79,7 @@ void CopyToHost(ReachedRange& range) {
 }
 
 at::Tensor OnCopy(const at::Tensor& tensor, const Ranges& ranges) {
-  const ReachedRange& range =
+  const CopiedRange& range =
       ranges.at(tensor.storage().unsafeGetStorageImpl());
   const c10::DispatchKeySet keys(c10::computeDispatchKey(
       tensor.scalar_type(), c10::kStrided, at::Device(at::kCPU)));
@@ -111,16 +115,142 @@ c10::IValue CopyValue(const c10::IValue& value, const Ranges& ranges) {
   return value;
 }
 
+// Calls run(offset, count) for runs of elements next to each other; offsets in
+// elements from the start of the storage.
+template <typename Run>
+void VisitRuns(const at::Tensor& tensor, Run&& run) {
+  if (tensor.numel() == 0) return;
+  // Dimensions by falling stride: then what is dense ends up in one run.
+  std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
+  for (int64_t d = 0; d < tensor.dim(); ++d) {
+    if (tensor.size(d) != 1 && tensor.stride(d) != 0) {
+      dims.emplace_back(tensor.stride(d), tensor.size(d));
+    }
+  }
+  std::sort(dims.rbegin(), dims.rend());
+  int64_t run_length = 1;
+  while (!dims.empty() && dims.back().first == run_length) {
+    run_length *= dims.back().second;
+    dims.pop_back();
+  }
+  std::vector<int64_t> index(dims.size(), 0);
+  while (true) {
+    int64_t offset = tensor.storage_offset();
+    for (size_t d = 0; d < dims.size(); ++d) offset += index[d] * dims[d].first;
+    run(offset, run_length);
+    size_t d = dims.size();
+    while (d > 0 && ++index[d - 1] == dims[d - 1].second) index[--d] = 0;
+    if (d == 0) return;
+  }
+}
+
+// Which of the range's bytes the tensors of this argument cover.
+void Mark(const c10::IValue& argument, const CopiedRange& range,
+          std::vector<bool>& covered) {
+  VisitTensors(argument, [&](const at::Tensor& tensor) {
+    if (!IsPlainTensor(tensor) ||
+        tensor.storage().unsafeGetStorageImpl() !=
+            range.storage.unsafeGetStorageImpl()) {
+      return;
+    }
+    const int64_t item = static_cast<int64_t>(tensor.element_size());
+    VisitRuns(tensor, [&](int64_t offset, int64_t count) {
+      const int64_t begin = std::max(offset * item, range.begin);
+      const int64_t end = std::min((offset + count) * item, range.end);
+      for (int64_t byte = begin; byte < end; ++byte) {
+        covered[byte - range.begin] = true;
+      }
+    });
+  });
+}
+
+bool Reaches(const c10::IValue& argument, const CopiedRange& range) {
+  bool reaches = false;
+  VisitTensors(argument, [&](const at::Tensor& tensor) {
+    reaches = reaches || (IsPlainTensor(tensor) &&
+                          tensor.storage().unsafeGetStorageImpl() ==
+                              range.storage.unsafeGetStorageImpl());
+  });
+  return reaches;
+}
+
+// The first byte in [from, size) that differs; size if none does.
+int64_t FirstDifference(const char* now, const char* before, int64_t from,
+                        int64_t size) {
+  constexpr int64_t kBlock = 4096;
+  while (from < size) {
+    const int64_t count = std::min(kBlock, size - from);
+    if (std::memcmp(now + from, before + from, static_cast<size_t>(count)) !=
+        0) {
+      while (now[from] == before[from]) ++from;
+      return from;
+    }
+    from += count;
+  }
+  return size;
+}
+
+std::optional<MemoryChange> FindChangeIn(
+    const CopiedRange& range, absl::Span<const c10::IValue> arguments,
+    const std::vector<bool>& writable, bool beside) {
+  const int64_t size = range.end - range.begin;
+  if (size == 0 || !range.storage.device().is_cpu() ||
+      range.storage.data() != range.data ||
+      static_cast<int64_t>(range.storage.nbytes()) < range.end) {
+    return std::nullopt;
+  }
+  const char* const now =
+      static_cast<const char*>(range.storage.data()) + range.begin;
+  const char* const before =
+      static_cast<const char*>(range.copy.const_data_ptr());
+  int64_t at = FirstDifference(now, before, 0, size);
+  if (at == size) return std::nullopt;
+  std::vector<bool> allowed(static_cast<size_t>(size), false);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (writable[i]) Mark(arguments[i], range, allowed);
+  }
+  std::vector<int> readers;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!writable[i] && Reaches(arguments[i], range)) {
+      readers.push_back(static_cast<int>(i));
+    }
+  }
+  std::vector<std::vector<bool>> read(readers.size());
+  for (; at < size; at = FirstDifference(now, before, at + 1, size)) {
+    if (allowed[at]) continue;
+    for (size_t r = 0; r < readers.size(); ++r) {
+      if (read[r].empty()) {
+        read[r].resize(static_cast<size_t>(size), false);
+        Mark(arguments[readers[r]], range, read[r]);
+      }
+      if (read[r][at]) return MemoryChange{readers[r], "changed"};
+    }
+    if (beside) {
+      return MemoryChange{
+          -1, absl::StrCat("byte ", range.begin + at,
+                           " of the memory that an argument is a view of "
+                           "was overwritten; no argument has an element there")};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-absl::StatusOr<std::vector<c10::IValue>> Snapshot(
-    absl::Span<const c10::IValue> arguments) {
-  return StatusOrOf([&]() -> absl::StatusOr<std::vector<c10::IValue>> {
+int64_t Snapshot::nbytes() const {
+  int64_t sum = 0;
+  for (const CopiedRange& range : ranges_) sum += range.end - range.begin;
+  return sum;
+}
+
+absl::StatusOr<Snapshot> Snapshot::Take(absl::Span<const c10::IValue> arguments,
+                                        int64_t margin) {
+  return StatusOrOf([&]() -> absl::StatusOr<Snapshot> {
     Ranges ranges;
     bool plain = true;
     VisitTensors(arguments, [&](const at::Tensor& tensor) {
       if (IsPlainTensor(tensor)) {
-        Reach(tensor, ranges);
+        Reach(tensor, margin, ranges);
       } else {
         plain = false;
       }
@@ -135,14 +265,31 @@ absl::StatusOr<std::vector<c10::IValue>> Snapshot(
             "a random generator cannot be copied to the reference");
       }
     }
+    Snapshot snapshot;
     for (auto& [impl, range] : ranges) CopyToHost(range);
-    std::vector<c10::IValue> copies;
-    copies.reserve(arguments.size());
+    snapshot.arguments_.reserve(arguments.size());
     for (const c10::IValue& argument : arguments) {
-      copies.push_back(CopyValue(argument, ranges));
+      snapshot.arguments_.push_back(CopyValue(argument, ranges));
     }
-    return copies;
+    for (auto& [impl, range] : ranges) {
+      snapshot.ranges_.push_back(std::move(range));
+    }
+    return snapshot;
   });
+}
+
+std::optional<MemoryChange> FindChange(const Snapshot& before,
+                                       absl::Span<const c10::IValue> arguments,
+                                       const std::vector<bool>& writable,
+                                       bool beside) {
+  std::optional<MemoryChange> first;
+  for (const CopiedRange& range : before.ranges()) {
+    std::optional<MemoryChange> change =
+        FindChangeIn(range, arguments, writable, beside);
+    // A changed argument says more than changed memory beside one.
+    if (change && (!first || first->argument < 0)) first = std::move(change);
+  }
+  return first;
 }
 
 }  // namespace flaggems

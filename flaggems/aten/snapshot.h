@@ -3,8 +3,12 @@
 
 // Copies of arguments in host memory that behave as the originals do.
 
+#include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -12,25 +16,64 @@
 
 namespace flaggems {
 
-// Snapshot()
+// The bytes [begin, end) of a storage that some argument reaches, and their
+// copy.
+struct CopiedRange {
+  c10::Storage storage;
+  const void* data = nullptr;  // of the storage when it was copied
+  int64_t begin = 0;
+  int64_t end = 0;
+  at::Tensor copy;  // kByte, 1-d, on the CPU
+};
+
+// The arguments of a call as they were when it was taken.
 //
-// Copies every tensor of `arguments` to the CPU; numbers, strings and None are
-// taken over, a device argument becomes the CPU. What an operator can see of a
-// tensor is kept: sizes, strides, conjugate and negative bits, whether it came
-// from a Python number, and sharing: two arguments over one storage share one
-// copy, so that an in-place operator writes through both. Of each storage only
-// the range that the arguments reach is copied; storage offsets count from its
-// start.
-//
-// Cost:    one copy of that range; on a device the copy waits for the stream.
-// Threads: safe, as long as nobody writes the tensors meanwhile.
-// Errors:  kUnimplemented      a tensor without plain memory, or a generator
-//          kResourceExhausted  no memory for the copy
-//          kInternal           a copy that the device refused, with its text
-// Needs:   no autograd or wrapper above the current dispatch state: callers
-//          hold a CheckScope.
-absl::StatusOr<std::vector<c10::IValue>> Snapshot(
-    absl::Span<const c10::IValue> arguments);
+// What an operator can see of a tensor is kept: sizes, strides, conjugate and
+// negative bits, whether it came from a Python number, and sharing: two
+// arguments over one storage share one copy, so that an in-place operator
+// writes through both. Numbers, strings and None are taken over, a device
+// argument becomes the CPU. Storage offsets count from the start of the copy.
+class Snapshot {
+ public:
+  // Copies what the tensors of `arguments` reach, and of each storage on the
+  // CPU up to `margin` bytes on both sides.
+  //
+  // Cost:    one copy of that range; on a device it waits for the stream.
+  // Threads: safe, as long as nobody writes the tensors meanwhile.
+  // Errors:  kUnimplemented      a tensor without plain memory, or a generator
+  //          kResourceExhausted  no memory for the copy
+  //          kInternal           a copy that the device refused, with its text
+  // Needs:   no autograd or wrapper above the current dispatch state: callers
+  //          hold a CheckScope.
+  static absl::StatusOr<Snapshot> Take(absl::Span<const c10::IValue> arguments,
+                                       int64_t margin = 0);
+
+  const std::vector<c10::IValue>& arguments() const { return arguments_; }
+  // Gives up the copies.
+  std::vector<c10::IValue> TakeArguments() && { return std::move(arguments_); }
+  const std::vector<CopiedRange>& ranges() const { return ranges_; }
+  int64_t nbytes() const;
+
+ private:
+  std::vector<c10::IValue> arguments_;
+  std::vector<CopiedRange> ranges_;
+};
+
+// Memory that changed since the snapshot was taken although it should not.
+struct MemoryChange {
+  int argument = -1;  // whose elements changed; -1: memory beside them
+  std::string message;
+};
+
+// The first change in what `before` copied, but in the elements of the
+// arguments for which `writable` is true. `arguments` are the originals, the
+// same that were copied. Looks at storages on the CPU whose memory is still
+// where it was. With `beside` false only the elements of arguments count.
+// Cost: one pass over the copies; one more over what is writable.
+std::optional<MemoryChange> FindChange(const Snapshot& before,
+                                       absl::Span<const c10::IValue> arguments,
+                                       const std::vector<bool>& writable,
+                                       bool beside);
 
 }  // namespace flaggems
 

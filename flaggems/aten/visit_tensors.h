@@ -6,6 +6,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include <vector>
+
 #include "absl/types/span.h"
 
 namespace flaggems {
@@ -27,6 +29,11 @@ void VisitTensors(const c10::IValue& value, Visitor&& visit) {
 
 template <typename Visitor>
 void VisitTensors(absl::Span<const c10::IValue> values, Visitor&& visit) {
+  for (const c10::IValue& value : values) VisitTensors(value, visit);
+}
+
+template <typename Visitor>
+void VisitTensors(const std::vector<c10::IValue>& values, Visitor&& visit) {
   for (const c10::IValue& value : values) VisitTensors(value, visit);
 }
 

@@ -24,6 +24,9 @@ struct CheckSessionOptions {
   PolicyOptions policy;
   std::string profile = "original";
   std::optional<int> rank;
+  ToleranceModel tolerance_model = ToleranceModel::kFixed;
+  int64_t memory_limit = 0;  // bytes; of one check, 0: none
+  bool poison = false;
 };
 
 // Thread-safe. Shared by the calls that are being checked, so it ends after
@@ -35,12 +38,18 @@ class CheckSession {
       : policy_(std::move(options.policy)),
         profile_(std::move(options.profile)),
         rank_(options.rank),
+        tolerance_model_(options.tolerance_model),
+        memory_limit_(options.memory_limit),
+        poison_(options.poison),
         sink_(std::move(sink)),
         clock_(clock) {}
 
   const Policy& policy() const { return policy_; }
   const std::string& profile() const { return profile_; }
   std::optional<int> rank() const { return rank_; }
+  ToleranceModel tolerance_model() const { return tolerance_model_; }
+  int64_t memory_limit() const { return memory_limit_; }
+  bool poison() const { return poison_; }
   absl::Time Now() const { return clock_->Now(); }
 
   // Writes a record; a failure to write is counted, not returned.
@@ -60,6 +69,9 @@ class CheckSession {
   const Policy policy_;
   const std::string profile_;
   const std::optional<int> rank_;
+  const ToleranceModel tolerance_model_;
+  const int64_t memory_limit_;
+  const bool poison_;
   const std::unique_ptr<RecordSink> sink_;
   const Clock* const clock_;
   std::atomic<int64_t> write_errors_{0};

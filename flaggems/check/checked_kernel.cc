@@ -14,10 +14,10 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "flaggems/aten/op_traits_of.h"
-#include "flaggems/aten/snapshot.h"
-#include "flaggems/aten/status_of_exception.h"
-#include "flaggems/aten/visit_tensors.h"
-#include "flaggems/check/compare_outputs.h"
+#include "flaggems/aten/guarded_allocator.h"
+#include "flaggems/check/budget_check.h"
+#include "flaggems/check/call_check.h"
+#include "flaggems/check/fixed_check.h"
 #include "flaggems/core/check_record.h"
 #include "flaggems/registry/check_scope.h"
 
@@ -30,31 +30,23 @@ class CheckedCall {
   CheckedCall(const CheckedOp& op, CheckRuntime& runtime,
               std::shared_ptr<CheckSession> session, int64_t call,
               const CallTraits& traits, absl::Span<const c10::IValue> arguments)
-      : op_(op), runtime_(runtime), session_(std::move(session)) {
-    record_.op = op.traits.key;
+      : op_(op),
+        runtime_(runtime),
+        session_(std::move(session)),
+        signature_(traits.signature),
+        check_(MakeCheck(traits)) {
+    record_.op = op.judged.traits.key;
     record_.call = call;
     record_.device = DeviceOf(arguments);
     record_.inputs = DescribeInputs(arguments);
-    tolerance_ = session_->policy().ToleranceFor(op.traits, traits);
   }
 
-  // Keeps what the reference needs, before the kernel runs.
+  // Keeps what the check needs, before the kernel runs.
   void TakeArguments(absl::Span<const c10::IValue> arguments) {
-    bool on_host = true;
-    VisitTensors(arguments, [&](const at::Tensor& tensor) {
-      on_host = on_host && tensor.device().is_cpu();
-    });
-    if (on_host && !op_.traits.is_mutable) {
-      arguments_.emplace(arguments.begin(), arguments.end());
-      return;
-    }
-    absl::StatusOr<std::vector<c10::IValue>> copies = Snapshot(arguments);
-    if (copies.ok()) {
-      arguments_ = *std::move(copies);
-    } else {
-      snapshot_status_ = copies.status();
-    }
+    prepared_ = check_->Prepare(arguments);
   }
+
+  bool poison() const { return session_->poison(); }
 
   // The kernel returned.
   void Judge(absl::Span<const c10::IValue> outputs) {
@@ -63,89 +55,79 @@ class CheckedCall {
       Skip(*skip);
       return;
     }
-    if (absl::IsUnimplemented(snapshot_status_)) {
+    if (absl::IsUnimplemented(prepared_)) {
       Skip(Verdict::kSkipUnsupported);
       return;
     }
-    const auto want = Reference();
-    if (!want.ok()) {
-      ConcludeError(want.status());
+    Conclude(prepared_.ok() ? check_->Judge(outputs) : JudgementOf(prepared_));
+  }
+
+  // The kernel threw.
+  void JudgeException(const std::exception_ptr& exception) {
+    if (absl::IsUnimplemented(prepared_)) {
+      Skip(Verdict::kSkipUnsupported);
       return;
     }
-    OutputComparison result = CompareOutputs(outputs, *want, tolerance_);
-    record_.verdict = result.verdict;
-    record_.max_abs_diff = result.max_abs_diff;
-    record_.max_rel_diff = result.max_rel_diff;
-    record_.score = result.score;
-    record_.output_index = result.output_index;
-    record_.worst_index = std::move(result.worst_index);
-    record_.got = std::move(result.got);
-    record_.want = std::move(result.want);
-    record_.message = std::move(result.message);
-    Conclude();
+    Conclude(prepared_.ok() ? check_->JudgeException(exception)
+                            : JudgementOf(prepared_));
   }
 
   // Judging threw; ends the call if it has not ended.
   void GiveUp() noexcept {
     if (ended_) return;
     ended_ = true;
-    runtime_.Conclude(session_.get(), op_, Verdict::kErrorOutOfMemory);
-  }
-
-  // The kernel threw: right if the reference refuses the call too.
-  void JudgeException(const std::exception_ptr& exception) {
-    const absl::Status thrown = StatusOfException(exception);
-    if (absl::IsResourceExhausted(thrown)) {
-      ConcludeError(thrown);
-      return;
-    }
-    const auto want = Reference();
-    if (!want.ok() && !absl::IsInternal(want.status()) &&
-        !absl::IsUnimplemented(want.status())) {
-      ConcludeError(want.status());
-      return;
-    }
-    record_.verdict = want.ok() ? Verdict::kFailThrow : Verdict::kPass;
-    record_.max_abs_diff = std::numeric_limits<double>::quiet_NaN();
-    record_.max_rel_diff = record_.max_abs_diff;
-    record_.message = std::string(thrown.message());
-    Conclude();
+    runtime_.Conclude(session_.get(), op_, Verdict::kErrorOutOfMemory,
+                      signature_);
   }
 
  private:
-  absl::StatusOr<std::vector<c10::IValue>> Reference() {
-    if (!snapshot_status_.ok()) return snapshot_status_;
-    if (!arguments_) return absl::ResourceExhaustedError("out of host memory");
-    return op_.reference->Compute(*std::move(arguments_));
+  std::unique_ptr<CallCheck> MakeCheck(const CallTraits& traits) {
+    if (session_->tolerance_model() == ToleranceModel::kBudget) {
+      return std::make_unique<BudgetCheck>(
+          op_.judged, session_->policy().BudgetFor(op_.judged.traits.key),
+          session_->memory_limit());
+    }
+    const Tolerance tolerance =
+        session_->policy().ToleranceFor(op_.judged.traits, traits);
+    record_.rtol = tolerance.rtol;
+    record_.atol = tolerance.atol;
+    return std::make_unique<FixedCheck>(*op_.judged.reference, tolerance,
+                                        op_.judged.traits.is_mutable);
   }
 
   void Skip(Verdict verdict) {
     ended_ = true;
-    runtime_.Abandon(session_.get(), op_, verdict);
+    runtime_.Abandon(session_.get(), op_, verdict, signature_);
   }
 
-  void ConcludeError(const absl::Status& status) {
-    record_.verdict = absl::IsResourceExhausted(status)
-                          ? Verdict::kErrorOutOfMemory
-                          : Verdict::kErrorReference;
-    record_.message = std::string(status.message());
-    Conclude();
-  }
-
-  void Conclude() {
+  void Conclude(Judgement judgement) {
+    if (OutcomeOf(judgement.verdict) == Outcome::kSkip) {
+      Skip(judgement.verdict);
+      return;
+    }
+    record_.verdict = judgement.verdict;
+    record_.max_abs_diff = judgement.max_abs_diff;
+    record_.max_rel_diff = judgement.max_rel_diff;
+    record_.score = judgement.score;
+    record_.output_index = judgement.output_index;
+    record_.worst_index = std::move(judgement.worst_index);
+    record_.got = std::move(judgement.got);
+    record_.want = std::move(judgement.want);
+    record_.message = std::move(judgement.message);
+    if (judgement.allowed) record_.atol = *judgement.allowed;
     if (OutcomeOf(record_.verdict) == Outcome::kError) {
       session_->NoteError(record_.op, record_.message);
     }
     ended_ = true;
-    if (runtime_.Conclude(session_.get(), op_, record_.verdict)) Log();
+    if (runtime_.Conclude(session_.get(), op_, record_.verdict, signature_)) {
+      Log();
+    }
   }
 
   void Log() {
     record_.timestamp = session_->Now();
-    record_.rtol = tolerance_.rtol;
-    record_.atol = tolerance_.atol;
     record_.profile = session_->profile();
-    record_.reference = op_.reference->name();
+    record_.reference = op_.judged.reference->name();
     record_.rank = session_->rank();
     record_.pid = getpid();
     record_.thread = static_cast<uint64_t>(gettid());
@@ -155,10 +137,10 @@ class CheckedCall {
   const CheckedOp& op_;
   CheckRuntime& runtime_;
   const std::shared_ptr<CheckSession> session_;
-  Tolerance tolerance_;
+  const uint64_t signature_;
   CheckRecord record_;
-  std::optional<std::vector<c10::IValue>> arguments_;
-  absl::Status snapshot_status_;
+  const std::unique_ptr<CallCheck> check_;
+  absl::Status prepared_;
   bool ended_ = false;  // its verdict is counted
 };
 
@@ -185,6 +167,8 @@ class CheckedKernel final : public c10::OperatorKernel {
     }
     const size_t below = stack->size() - handle.schema().arguments().size();
     try {
+      std::optional<GuardedAllocation> guarded;
+      if (call->poison()) guarded.emplace();
       op_->kernel.callBoxed(handle, keys, stack);
     } catch (...) {
       const std::exception_ptr exception = std::current_exception();
@@ -213,7 +197,7 @@ class CheckedKernel final : public c10::OperatorKernel {
       const absl::Span<const c10::IValue> arguments =
           absl::MakeConstSpan(stack).last(handle.schema().arguments().size());
       CallTraits traits = CallTraitsOf(arguments);
-      traits.supported = traits.supported && op_->reference != nullptr;
+      traits.supported = traits.supported && op_->judged.reference != nullptr;
       if (const auto skip = session->policy().Admit(*op_->ledger, traits)) {
         op_->ledger->Count(*skip);
         runtime_->CloseIfSettled(session.get(), *op_);

@@ -9,7 +9,7 @@ namespace flaggems {
 void CheckRuntime::SetGate(const CheckedOp& op) {
   if (session_ == nullptr) {
     op.gate->Forward(op.ledger->counter(Verdict::kSkipDisabled));
-  } else if (session_->policy().SkipReason(op.traits)) {
+  } else if (session_->policy().SkipReason(op.judged.traits)) {
     op.gate->Forward(op.ledger->counter(Verdict::kSkipPolicy));
   } else if (const auto settled = session_->policy().Settled(*op.ledger)) {
     op.gate->Forward(op.ledger->counter(*settled));
@@ -67,22 +67,22 @@ void CheckRuntime::CloseGateIfSettled(const CheckSession* session,
 }
 
 bool CheckRuntime::Conclude(const CheckSession* session, const CheckedOp& op,
-                            Verdict verdict) {
+                            Verdict verdict, uint64_t signature) {
   absl::MutexLock lock(&mutex_);
   if (!IsLatest(session)) {
     op.ledger->ReturnSlot();
     return OutcomeOf(verdict) == Outcome::kFail;
   }
-  const bool log = session->policy().OnVerdict(*op.ledger, verdict);
+  const bool log = session->policy().OnVerdict(*op.ledger, verdict, signature);
   CloseGateIfSettled(session, op);
   return log;
 }
 
 void CheckRuntime::Abandon(const CheckSession* session, const CheckedOp& op,
-                           Verdict verdict) {
+                           Verdict verdict, uint64_t signature) {
   absl::MutexLock lock(&mutex_);
   if (IsLatest(session)) {
-    session->policy().OnAbandoned(*op.ledger, verdict);
+    session->policy().OnAbandoned(*op.ledger, verdict, signature);
   } else {
     op.ledger->ReturnSlot();
   }

@@ -14,7 +14,7 @@
 #include "flaggems/check/check_session.h"
 #include "flaggems/policy/op_ledger.h"
 #include "flaggems/policy/op_traits.h"
-#include "flaggems/reference/reference.h"
+#include "flaggems/judge/kernel_call.h"
 #include "flaggems/registry/gate.h"
 
 namespace flaggems {
@@ -22,7 +22,6 @@ namespace flaggems {
 // Immutable once it was added to a CheckRuntime; shared by the installed
 // kernel and the registration that made it.
 struct CheckedOp {
-  OpTraits traits;
   OpLedger* ledger = nullptr;  // of the runtime, outlives the operator
   // Every call goes through it.
   std::shared_ptr<Gate> gate;
@@ -30,8 +29,9 @@ struct CheckedOp {
   c10::KernelFunction kernel;
   // What the kernel replaced; for calls of the checker itself. May be null.
   std::shared_ptr<const c10::SafeKernelFunction> native;
-  // Computes calls again; null if nothing can: they are SKIP(unsupported).
-  std::shared_ptr<const Reference> reference;
+  // The operator as it is judged. Its reference is null if nothing can compute
+  // calls again: they are SKIP(unsupported).
+  JudgedOp judged;
 };
 
 // The checked operators and the session that is open, if one is. Thread-safe.
@@ -57,9 +57,9 @@ class CheckRuntime {
   // session was opened meanwhile the call is none of its calls: only its slot
   // is given back, and a failure is still logged to the session's own log.
   bool Conclude(const CheckSession* session, const CheckedOp& op,
-                Verdict verdict);
+                Verdict verdict, uint64_t signature = 0);
   void Abandon(const CheckSession* session, const CheckedOp& op,
-               Verdict verdict);
+               Verdict verdict, uint64_t signature = 0);
 
   // Lets the gate of `op` forward if every later call would end in the same
   // verdict, unless `session` is not the open one any more.

@@ -1,9 +1,7 @@
 #include "flaggems/check/compare_outputs.h"
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/scalar_tensor.h>
 
-#include <limits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -13,88 +11,12 @@
 #include "flaggems/aten/dtype_of.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/visit_tensors.h"
-#include "flaggems/core/value_desc.h"
+#include "flaggems/judge/flat_values.h"
 
 namespace flaggems {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-// Lists and tuples flattened; a list is preceded by its length, so that
-// [[a], [b]] and [[a, b], []] differ.
-struct Leaf {
-  const c10::IValue* value = nullptr;
-  int64_t list_size = -1;  // >= 0: the start of a list
-};
-
-void Flatten(const c10::IValue& value, std::vector<Leaf>& leaves) {
-  c10::ArrayRef<c10::IValue> items;
-  if (value.isList()) {
-    items = value.toListRef();
-  } else if (value.isTuple()) {
-    items = value.toTupleRef().elements();
-  } else {
-    leaves.push_back({&value, -1});
-    return;
-  }
-  leaves.push_back({nullptr, static_cast<int64_t>(items.size())});
-  for (const c10::IValue& item : items) Flatten(item, leaves);
-}
-
-std::vector<Leaf> Flatten(absl::Span<const c10::IValue> values) {
-  std::vector<Leaf> leaves;
-  for (const c10::IValue& value : values) Flatten(value, leaves);
-  return leaves;
-}
-
-bool IsNothing(const c10::IValue& value) {
-  return value.isNone() || (value.isTensor() && !value.toTensor().defined());
-}
-
-// A number as a 0-d tensor, so that there is one rule for both.
-at::Tensor AsTensor(const c10::IValue& value) {
-  if (value.isTensor()) return value.toTensor();
-  const c10::Scalar scalar = value.toScalar();
-  return at::scalar_tensor(scalar, at::TensorOptions(scalar.type()));
-}
-
-bool IsNumberOrTensor(const c10::IValue& value) {
-  return value.isTensor() || value.isScalar();
-}
-
-// On the CPU, with conjugate and negative bits carried out.
-at::Tensor ToHost(const at::Tensor& tensor) {
-  at::Tensor host = tensor.detach();
-  if (!host.device().is_cpu()) host = host.to(at::kCPU);
-  if (host.is_conj()) host = host.resolve_conj();
-  if (host.is_neg()) host = host.resolve_neg();
-  return host;
-}
-
-std::vector<int64_t> IndexOf(int64_t position, c10::IntArrayRef sizes) {
-  std::vector<int64_t> index(sizes.size());
-  for (size_t d = sizes.size(); d-- > 0;) {
-    index[d] = position % sizes[d];
-    position /= sizes[d];
-  }
-  return index;
-}
-
-OutputComparison Differs(Verdict verdict, std::string message) {
-  OutputComparison result;
-  result.verdict = verdict;
-  result.max_abs_diff = kNan;
-  result.max_rel_diff = kNan;
-  result.message = std::move(message);
-  return result;
-}
-
-std::string TypeAndShape(const at::Tensor& tensor) {
-  return FormatValue(
-      ValueDesc::Tensor(DTypeOf(tensor.scalar_type()), tensor.sizes().vec()));
-}
-
-OutputComparison CompareTensors(const at::Tensor& got, const at::Tensor& want,
+Judgement CompareTensors(const at::Tensor& got, const at::Tensor& want,
                                 const Tolerance& tolerance) {
   const std::string types = absl::StrCat(
       "got ", TypeAndShape(got), ", the reference has ", TypeAndShape(want));
@@ -117,7 +39,7 @@ OutputComparison CompareTensors(const at::Tensor& got, const at::Tensor& want,
     return Differs(Verdict::kErrorComparison,
                    std::string(comparison.status().message()));
   }
-  OutputComparison result;
+  Judgement result;
   result.verdict = comparison->verdict;
   result.max_abs_diff = comparison->max_abs_diff;
   result.max_rel_diff = comparison->max_rel_diff;
@@ -130,11 +52,11 @@ OutputComparison CompareTensors(const at::Tensor& got, const at::Tensor& want,
   return result;
 }
 
-OutputComparison CompareLeaf(const c10::IValue& got, const c10::IValue& want,
+Judgement CompareLeaf(const c10::IValue& got, const c10::IValue& want,
                              const Tolerance& tolerance) {
   if (IsNothing(got) || IsNothing(want)) {
     if (IsNothing(got) && IsNothing(want)) {
-      OutputComparison nothing;
+      Judgement nothing;
       nothing.verdict = Verdict::kUntrustedEmpty;
       return nothing;
     }
@@ -150,48 +72,11 @@ OutputComparison CompareLeaf(const c10::IValue& got, const c10::IValue& want,
   return CompareTensors(AsTensor(got), AsTensor(want), tolerance);
 }
 
-// Which of two verdicts says more; higher is worse.
-int Severity(Verdict verdict) {
-  switch (OutcomeOf(verdict)) {
-    case Outcome::kFail:
-      // The order of the enumerators, reversed: what makes elements
-      // incomparable is worse than an element.
-      switch (verdict) {
-        case Verdict::kFailCount:
-          return 9;
-        case Verdict::kFailDtype:
-          return 8;
-        case Verdict::kFailShape:
-          return 7;
-        case Verdict::kFailSpecial:
-          return 6;
-        default:
-          return 5;
-      }
-    case Outcome::kError:
-      return 4;
-    case Outcome::kPass:
-      return 3;
-    case Outcome::kUntrusted:
-      return 2;
-    case Outcome::kSkip:
-      return 1;
-  }
-  return 0;
-}
-
-bool IsWorse(const OutputComparison& a, const OutputComparison& b) {
-  const int severity_a = Severity(a.verdict);
-  const int severity_b = Severity(b.verdict);
-  if (severity_a != severity_b) return severity_a > severity_b;
-  return a.score.value_or(0) > b.score.value_or(0);
-}
-
-OutputComparison CompareAll(absl::Span<const c10::IValue> got,
+Judgement CompareAll(absl::Span<const c10::IValue> got,
                             absl::Span<const c10::IValue> want,
                             const Tolerance& tolerance) {
-  const std::vector<Leaf> got_leaves = Flatten(got);
-  const std::vector<Leaf> want_leaves = Flatten(want);
+  const std::vector<FlatValue> got_leaves = FlattenValues(got);
+  const std::vector<FlatValue> want_leaves = FlattenValues(want);
   const auto count_differs = [&] {
     return Differs(Verdict::kFailCount, absl::StrCat(got_leaves.size(),
                                                      " outputs and lists, the "
@@ -199,7 +84,7 @@ OutputComparison CompareAll(absl::Span<const c10::IValue> got,
                                                      want_leaves.size()));
   };
   if (got_leaves.size() != want_leaves.size()) return count_differs();
-  OutputComparison worst;
+  Judgement worst;
   worst.verdict = Verdict::kUntrustedEmpty;
   bool any = false;
   int index = 0;
@@ -208,8 +93,8 @@ OutputComparison CompareAll(absl::Span<const c10::IValue> got,
       return count_differs();
     }
     if (got_leaves[i].list_size >= 0) continue;
-    OutputComparison leaf =
-        CompareLeaf(*got_leaves[i].value, *want_leaves[i].value, tolerance);
+    Judgement leaf =
+        CompareLeaf(got_leaves[i].value, want_leaves[i].value, tolerance);
     leaf.output_index = index++;
     if (!any || IsWorse(leaf, worst)) worst = std::move(leaf);
     any = true;
@@ -219,7 +104,7 @@ OutputComparison CompareAll(absl::Span<const c10::IValue> got,
 
 }  // namespace
 
-OutputComparison CompareOutputs(absl::Span<const c10::IValue> got,
+Judgement CompareOutputs(absl::Span<const c10::IValue> got,
                                 absl::Span<const c10::IValue> want,
                                 const Tolerance& tolerance) {
   try {

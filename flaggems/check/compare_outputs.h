@@ -5,28 +5,11 @@
 
 #include <ATen/core/ivalue.h>
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "absl/types/span.h"
 #include "flaggems/comparator/compare.h"
-#include "flaggems/core/verdict.h"
+#include "flaggems/judge/judgement.h"
 
 namespace flaggems {
-
-struct OutputComparison {
-  Verdict verdict = Verdict::kPass;
-  double max_abs_diff = 0;
-  double max_rel_diff = 0;
-  std::optional<double> score;
-  int output_index = 0;  // of the worst output, lists counted through
-  std::optional<std::vector<int64_t>> worst_index;
-  std::string got;
-  std::string want;
-  std::string message;  // what differs where no element does; an error's text
-};
 
 // CompareOutputs()
 //
@@ -40,7 +23,7 @@ struct OutputComparison {
 // compared and none failed; UNTRUSTED only if no output proves anything.
 //
 // Does not throw. The caller holds a CheckScope.
-OutputComparison CompareOutputs(absl::Span<const c10::IValue> got,
+Judgement CompareOutputs(absl::Span<const c10::IValue> got,
                                 absl::Span<const c10::IValue> want,
                                 const Tolerance& tolerance);
 

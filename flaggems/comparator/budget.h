@@ -42,6 +42,11 @@ struct Budget {
   // no error is too large.
   ArrayView conditions;
 
+  // An infinite result is accepted from overflow / overflow_margin on: formulas
+  // such as (exp(x) + exp(-x)) / 2 overflow before their result does. At least
+  // 1.
+  double overflow_margin = 1;
+
   // Below the smallest normal number an error up to that number is accepted, as
   // of a machine that flushes subnormals to zero, and counted.
   bool flush_subnormals = true;

@@ -24,7 +24,7 @@ class BudgetRule {
   BudgetRule(const Budget& budget, const FloatFormat& format)
       : terms_(budget, format),
         flush_below_(budget.flush_subnormals ? format.smallest_normal() : 0),
-        overflow_(format.overflow),
+        overflow_(format.overflow / budget.overflow_margin),
         has_infinity_(format.has_infinity) {}
 
   double Limit(const ElementError& error, PartialComparison* stats) const {

@@ -64,6 +64,11 @@ absl::Status ValidateBudget(const ArrayView& got, const ArrayView& want,
                        "; it must be finite and not negative"));
     }
   }
+  if (!(budget.overflow_margin >= 1) || std::isinf(budget.overflow_margin)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("budget: overflow_margin is ", budget.overflow_margin,
+                     "; it must be finite and at least 1"));
+  }
   FG_RETURN_IF_ERROR(ValidateView(got));
   FG_RETURN_IF_ERROR(ValidateView(want));
   if (budget.condition != Budget::Condition::kArray) return absl::OkStatus();

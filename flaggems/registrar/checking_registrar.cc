@@ -43,7 +43,9 @@ absl::StatusOr<std::unique_ptr<InstalledKernel>> CheckingRegistrar::Install(
   FG_ASSIGN_OR_RETURN(std::unique_ptr<DispatcherSlot> slot,
                       DispatcherSlot::Reserve(kernel));
   auto op = std::make_shared<CheckedOp>();
-  op->traits = OpTraitsOf(slot->op());
+  op->judged.handle = slot->op();
+  op->judged.traits = OpTraitsOf(slot->op());
+  op->judged.writable = WritableArguments(slot->op());
   op->ledger = runtime_->ledgers().Get(kernel.key);
   op->gate = std::make_shared<Gate>(
       slot->op(), op->ledger->counter(Verdict::kSkipDisabled));
@@ -51,7 +53,7 @@ absl::StatusOr<std::unique_ptr<InstalledKernel>> CheckingRegistrar::Install(
   op->native = NativeKernel(slot->op(), DispatchKeyOf(kernel.entry->backend));
   absl::StatusOr<std::shared_ptr<const Reference>> reference =
       find_reference_(slot->op());
-  if (reference.ok()) op->reference = *std::move(reference);
+  if (reference.ok()) op->judged.reference = *std::move(reference);
   op->gate->set_checked_kernel(MakeCheckedKernel(op, runtime_));
   FG_RETURN_IF_ERROR(slot->Fill(kernel.entry->make_gated(op->gate)));
   runtime_->Add(op);

@@ -1,0 +1,154 @@
+#include "flaggems/aten/guarded_allocator.h"
+
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace flaggems {
+namespace {
+
+// A multiple of the alignment of torch's allocator, and more than a row of most
+// tiles that a kernel may write at once too much.
+constexpr size_t kGuardBytes = 1024;
+
+thread_local int depth = 0;
+
+struct Block {
+  c10::DataPtr whole;  // guard, memory, guard
+  size_t size = 0;     // of the memory
+};
+
+void DeleteBlock(void* context) { delete static_cast<Block*>(context); }
+
+void Fill(char* begin, size_t size) {
+  // Whole pairs, then a last byte: sizes may be odd.
+  auto* pairs = reinterpret_cast<uint16_t*>(begin);
+  std::fill_n(pairs, size / 2, kPoison);
+  if (size % 2 != 0) begin[size - 1] = static_cast<char>(kPoison & 0xff);
+}
+
+// The first byte in [begin, begin + size) that Fill() did not leave; -1: none.
+int64_t FirstChange(const char* begin, size_t size) {
+  for (size_t i = 0; i < size; ++i) {
+    const auto want =
+        static_cast<unsigned char>(i % 2 == 0 ? kPoison & 0xff : kPoison >> 8);
+    if (static_cast<unsigned char>(begin[i]) != want) {
+      return static_cast<int64_t>(i);
+    }
+  }
+  return -1;
+}
+
+class GuardingAllocator final : public c10::Allocator {
+ public:
+  explicit GuardingAllocator(c10::Allocator* base) : base_(base) {}
+
+  c10::DataPtr allocate(size_t size) override {
+    if (depth == 0 || size == 0) return base_->allocate(size);
+    auto block = std::make_unique<Block>();
+    // An even size, so that the second guard starts on a pair.
+    const size_t even = size + size % 2;
+    block->whole = base_->allocate(even + 2 * kGuardBytes);
+    block->size = size;
+    char* const begin = static_cast<char*>(block->whole.get());
+    Fill(begin, even + 2 * kGuardBytes);
+    return {begin + kGuardBytes, block.release(), &DeleteBlock,
+            c10::Device(c10::kCPU)};
+  }
+
+  bool is_simple_data_ptr(const c10::DataPtr& data) const override {
+    return data.get_deleter() != &DeleteBlock &&
+           base_->is_simple_data_ptr(data);
+  }
+
+  c10::DeleterFnPtr raw_deleter() const override {
+    return base_->raw_deleter();
+  }
+
+  void copy_data(void* dest, const void* src, size_t count) const override {
+    base_->copy_data(dest, src, count);
+  }
+
+ private:
+  c10::Allocator* const base_;
+};
+
+const Block* BlockOf(const c10::Storage& storage) {
+  return storage.data_ptr().get_deleter() == &DeleteBlock
+             ? static_cast<const Block*>(storage.data_ptr().get_context())
+             : nullptr;
+}
+
+int64_t ElementOffset(const at::Tensor& tensor, int64_t position) {
+  int64_t offset = 0;
+  for (int64_t d = tensor.dim(); d-- > 0;) {
+    offset += position % tensor.size(d) * tensor.stride(d);
+    position /= tensor.size(d);
+  }
+  return offset;
+}
+
+}  // namespace
+
+GuardedAllocation::GuardedAllocation() {
+  static const bool installed = [] {
+    // Leaked: blocks are freed during static destruction too.
+    c10::SetCPUAllocator(new GuardingAllocator(c10::GetCPUAllocator()),
+                         /*priority=*/UINT8_MAX);
+    return true;
+  }();
+  static_cast<void>(installed);
+  ++depth;
+}
+
+GuardedAllocation::~GuardedAllocation() { --depth; }
+
+bool IsGuarded(const c10::Storage& storage) {
+  return BlockOf(storage) != nullptr;
+}
+
+std::optional<std::string> DamagedGuard(const c10::Storage& storage) {
+  const Block* const block = BlockOf(storage);
+  if (block == nullptr) return std::nullopt;
+  const char* const begin = static_cast<const char*>(block->whole.get());
+  if (const int64_t at = FirstChange(begin, kGuardBytes); at >= 0) {
+    return absl::StrCat("byte ", kGuardBytes - at, " before its start");
+  }
+  // The pair that an odd size shares with the guard is left out.
+  const size_t even = block->size + block->size % 2;
+  const char* const end = begin + kGuardBytes + even;
+  if (const int64_t at = FirstChange(end, kGuardBytes); at >= 0) {
+    return absl::StrCat("byte ", at + even - block->size, " after its end");
+  }
+  return std::nullopt;
+}
+
+bool IsUnwritten(const at::Tensor& tensor, int64_t position) {
+  if (!IsGuarded(tensor.storage())) return false;
+  const size_t item = tensor.element_size();
+  const size_t first =
+      (tensor.storage_offset() + ElementOffset(tensor, position)) * item;
+  const char* const begin = static_cast<const char*>(tensor.storage().data());
+  for (size_t i = first; i < first + item; ++i) {
+    const auto want =
+        static_cast<unsigned char>(i % 2 == 0 ? kPoison & 0xff : kPoison >> 8);
+    if (static_cast<unsigned char>(begin[i]) != want) return false;
+  }
+  return true;
+}
+
+std::optional<int64_t> FirstInvalidBool(const at::Tensor& tensor) {
+  const auto* const data =
+      static_cast<const unsigned char*>(tensor.const_data_ptr());
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
+    if (data[ElementOffset(tensor, i)] > 1) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace flaggems

@@ -1,0 +1,91 @@
+#include "flaggems/check/budget_check.h"
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "flaggems/aten/status_of_exception.h"
+#include "flaggems/aten/visit_tensors.h"
+#include "flaggems/core/status_macros.h"
+#include "flaggems/judge/judge_call.h"
+
+namespace flaggems {
+namespace {
+
+// How far beside the arguments a write is looked for: a cache line or two of
+// any tile that a kernel may write too much.
+constexpr int64_t kMargin = 1024;
+
+// Threads inside a checked kernel, and how many ever began one. Calls nested in
+// one thread count once.
+std::atomic<int64_t> threads_inside{0};
+std::atomic<int64_t> threads_begun{0};
+thread_local int depth = 0;
+
+// Of copies and references, roughly: the snapshot, the widened arguments, and
+// for each result float64 values, their condition, and a perturbed run of both.
+constexpr int64_t kWideCopies = 5;
+
+int64_t WideBytes(absl::Span<const c10::IValue> values) {
+  int64_t bytes = 0;
+  VisitTensors(values, [&](const at::Tensor& tensor) {
+    bytes += tensor.numel() * (tensor.is_complex() ? 16 : 8);
+  });
+  return bytes;
+}
+
+}  // namespace
+
+BudgetCheck::~BudgetCheck() {
+  if (!entered_) return;
+  if (--depth == 0) threads_inside.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+absl::Status BudgetCheck::Prepare(absl::Span<const c10::IValue> arguments) {
+  arguments_.assign(arguments.begin(), arguments.end());
+  VisitTensors(arguments, [&](const at::Tensor& tensor) {
+    on_host_ = on_host_ && tensor.device().is_cpu();
+  });
+  FG_ASSIGN_OR_RETURN(before_, Snapshot::Take(arguments, kMargin));
+  entered_ = true;
+  if (depth++ == 0) {
+    threads_begun.fetch_add(1, std::memory_order_acq_rel);
+    threads_inside.fetch_add(1, std::memory_order_acq_rel);
+  }
+  began_alone_ = threads_inside.load(std::memory_order_acquire) == 1;
+  begun_ = threads_begun.load(std::memory_order_acquire);
+  return absl::OkStatus();
+}
+
+KernelCall BudgetCheck::Call(absl::Span<const c10::IValue> outputs) const {
+  return {op_,
+          row_,
+          *before_,
+          arguments_,
+          outputs,
+          on_host_,
+          began_alone_ &&
+              threads_begun.load(std::memory_order_acquire) == begun_};
+}
+
+Judgement BudgetCheck::Judge(absl::Span<const c10::IValue> outputs) {
+  const int64_t bytes =
+      kWideCopies * (WideBytes(outputs) + WideBytes(before_->arguments()));
+  if (memory_limit_ > 0 && bytes > memory_limit_) {
+    return Differs(Verdict::kSkipSize,
+                   absl::StrCat("a check would take some ", bytes >> 20,
+                                " MiB; memory_mb allows ",
+                                memory_limit_ >> 20));
+  }
+  return JudgeCall(Call(outputs));
+}
+
+Judgement BudgetCheck::JudgeException(const std::exception_ptr& exception) {
+  const absl::Status thrown = StatusOfException(exception);
+  if (absl::IsResourceExhausted(thrown)) return JudgementOf(thrown);
+  return JudgeThrow(Call({}), thrown);
+}
+
+}  // namespace flaggems

@@ -1,0 +1,46 @@
+#ifndef FLAGGEMS_CHECK_BUDGET_CHECK_H_
+#define FLAGGEMS_CHECK_BUDGET_CHECK_H_
+
+// The check of profile `strict`: error budgets against float64.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "flaggems/aten/snapshot.h"
+#include "flaggems/check/call_check.h"
+#include "flaggems/judge/kernel_call.h"
+
+namespace flaggems {
+
+class BudgetCheck final : public CallCheck {
+ public:
+  // `op` and `row` outlive the check. `memory_limit` in bytes, for all copies
+  // and references of the call; 0: no limit.
+  BudgetCheck(const JudgedOp& op, const BudgetRow& row, int64_t memory_limit)
+      : op_(op), row_(row), memory_limit_(memory_limit) {}
+  ~BudgetCheck() override;
+
+  absl::Status Prepare(absl::Span<const c10::IValue> arguments) override;
+  Judgement Judge(absl::Span<const c10::IValue> outputs) override;
+  Judgement JudgeException(const std::exception_ptr& exception) override;
+
+ private:
+  KernelCall Call(absl::Span<const c10::IValue> outputs) const;
+
+  const JudgedOp& op_;
+  const BudgetRow& row_;
+  const int64_t memory_limit_;
+  std::vector<c10::IValue> arguments_;
+  std::optional<Snapshot> before_;
+  bool on_host_ = true;
+  // Whether no other thread was inside a checked kernel when this one began,
+  // and how many had begun by then.
+  bool entered_ = false;
+  bool began_alone_ = false;
+  int64_t begun_ = 0;
+};
+
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_CHECK_BUDGET_CHECK_H_

@@ -1,0 +1,40 @@
+#ifndef FLAGGEMS_CHECK_CALL_CHECK_H_
+#define FLAGGEMS_CHECK_CALL_CHECK_H_
+
+// How one admitted call is judged; a profile has one of the implementations.
+
+#include <ATen/core/ivalue.h>
+
+#include <exception>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "flaggems/judge/judgement.h"
+
+namespace flaggems {
+
+// For one call and one thread. Nothing throws but for lack of memory. The
+// caller holds a CheckScope in each function.
+class CallCheck {
+ public:
+  virtual ~CallCheck() = default;
+
+  // Before the kernel runs: keeps what judging needs. `arguments` outlive the
+  // check, but the kernel may write them. kUnimplemented: arguments that cannot
+  // be recomputed; the call is SKIP(unsupported).
+  virtual absl::Status Prepare(absl::Span<const c10::IValue> arguments) = 0;
+
+  // The kernel returned. Once, and not after JudgeException().
+  virtual Judgement Judge(absl::Span<const c10::IValue> outputs) = 0;
+
+  // The kernel threw.
+  virtual Judgement JudgeException(const std::exception_ptr& exception) = 0;
+};
+
+// What a status that stopped a check says of the call.
+Judgement JudgementOf(const absl::Status& status);
+
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_CHECK_CALL_CHECK_H_

@@ -1,0 +1,48 @@
+#include "flaggems/check/fixed_check.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "flaggems/aten/snapshot.h"
+#include "flaggems/aten/status_of_exception.h"
+#include "flaggems/aten/visit_tensors.h"
+#include "flaggems/check/compare_outputs.h"
+#include "flaggems/core/status_macros.h"
+
+namespace flaggems {
+
+absl::Status FixedCheck::Prepare(absl::Span<const c10::IValue> arguments) {
+  bool on_host = true;
+  VisitTensors(arguments, [&](const at::Tensor& tensor) {
+    on_host = on_host && tensor.device().is_cpu();
+  });
+  if (on_host && !writes_) {
+    arguments_.assign(arguments.begin(), arguments.end());
+    return absl::OkStatus();
+  }
+  FG_ASSIGN_OR_RETURN(Snapshot snapshot, Snapshot::Take(arguments));
+  arguments_ = std::move(snapshot).TakeArguments();
+  return absl::OkStatus();
+}
+
+Judgement FixedCheck::Judge(absl::Span<const c10::IValue> outputs) {
+  const auto want = reference_.Compute(std::move(arguments_));
+  if (!want.ok()) return JudgementOf(want.status());
+  return CompareOutputs(outputs, *want, tolerance_);
+}
+
+Judgement FixedCheck::JudgeException(const std::exception_ptr& exception) {
+  const absl::Status thrown = StatusOfException(exception);
+  if (absl::IsResourceExhausted(thrown)) return JudgementOf(thrown);
+  // Right if the reference refuses the call too.
+  const auto want = reference_.Compute(std::move(arguments_));
+  if (!want.ok() && !absl::IsInternal(want.status()) &&
+      !absl::IsUnimplemented(want.status())) {
+    return JudgementOf(want.status());
+  }
+  return Differs(want.ok() ? Verdict::kFailThrow : Verdict::kPass,
+                 std::string(thrown.message()));
+}
+
+}  // namespace flaggems

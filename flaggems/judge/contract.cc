@@ -1,0 +1,313 @@
+#include "flaggems/judge/contract.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "flaggems/aten/guarded_allocator.h"
+#include "flaggems/aten/visit_tensors.h"
+
+namespace flaggems {
+namespace {
+
+// Results whose dtype is not the CPU kernel's on every device: statistics of
+// norms are float32 for 16-bit inputs on CUDA, and of the inputs' type on the
+// CPU. Both are right everywhere: a kernel library need not know the device.
+struct StatisticsRow {
+  absl::string_view op;
+  int first;  // results [first, last] are statistics
+  int last;
+};
+
+constexpr StatisticsRow kStatistics[] = {
+    {"native_layer_norm", 1, 2},
+    {"native_group_norm", 1, 2},
+    {"native_batch_norm", 1, 2},
+    {"_native_batch_norm_legit", 1, 2},
+    {"_native_batch_norm_legit_no_training", 1, 2},
+    {"_batch_norm_with_update", 1, 2},
+    {"_batch_norm_no_update", 1, 2},
+    {"cudnn_batch_norm", 1, 2},
+    {"_fused_rms_norm", 1, 1},
+};
+
+bool IsStatistic(const OpKey& op, int index) {
+  return std::any_of(std::begin(kStatistics), std::end(kStatistics),
+                     [&](const StatisticsRow& row) {
+                       return row.op == op.name && row.first <= index &&
+                              index <= row.last;
+                     });
+}
+
+bool SharesStorage(const at::Tensor& a, const at::Tensor& b) {
+  return IsPlainTensor(a) && IsPlainTensor(b) && a.storage().nbytes() > 0 &&
+         a.storage().is_alias_of(b.storage());
+}
+
+bool SharesWith(const at::Tensor& result, const c10::IValue& argument) {
+  bool shares = false;
+  VisitTensors(argument, [&](const at::Tensor& tensor) {
+    shares = shares || SharesStorage(result, tensor);
+  });
+  return shares;
+}
+
+bool SameStrides(const at::Tensor& a, const at::Tensor& b) {
+  if (a.numel() <= 1) return true;
+  for (int64_t d = 0; d < a.dim(); ++d) {
+    if (a.size(d) > 1 && a.stride(d) != b.stride(d)) return false;
+  }
+  return true;
+}
+
+std::string StridesOf(const at::Tensor& tensor) {
+  return absl::StrCat(
+      "(", absl::StrJoin(tensor.strides().begin(), tensor.strides().end(), ", "),
+      ")");
+}
+
+// The type that torch's promotion gives, of tensors and a dtype argument.
+std::optional<c10::ScalarType> PromotedType(const KernelCall& call) {
+  const auto& schema = call.op.handle.schema();
+  const auto& arguments = call.before.arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (schema.arguments()[i].name() == "dtype" && arguments[i].isInt()) {
+      return static_cast<c10::ScalarType>(arguments[i].toInt());
+    }
+  }
+  std::optional<c10::ScalarType> of_dims;
+  std::optional<c10::ScalarType> of_scalars;
+  VisitTensors(arguments, [&](const at::Tensor& tensor) {
+    if (!tensor.is_floating_point() && !tensor.is_complex()) return;
+    auto& type = tensor.dim() > 0 ? of_dims : of_scalars;
+    type = type ? c10::promoteTypes(*type, tensor.scalar_type())
+                : tensor.scalar_type();
+  });
+  return of_dims ? of_dims : of_scalars;
+}
+
+class ContractCheck {
+ public:
+  ContractCheck(const KernelCall& call, ReferenceRuns& runs)
+      : call_(call), runs_(runs) {}
+
+  std::optional<Judgement> Run() {
+    CheckMemory();
+    const absl::StatusOr<ReferenceRun>& native = runs_.Native();
+    const absl::StatusOr<ReferenceRun>& model =
+        native.ok() ? native : runs_.Wide();
+    if (model.ok()) CheckResults(*model, native.ok());
+    return std::move(worst_);
+  }
+
+ private:
+  void Report(Verdict verdict, int output, std::string message) {
+    Judgement judgement = Differs(verdict, std::move(message));
+    judgement.output_index = output;
+    if (!worst_ || IsWorse(judgement, *worst_)) worst_ = std::move(judgement);
+  }
+
+  std::string ArgumentName(size_t i) const {
+    return call_.op.handle.schema().arguments()[i].name();
+  }
+
+  void CheckMemory() {
+    const std::optional<MemoryChange> change = FindChange(
+        call_.before, call_.arguments, call_.op.writable, call_.alone);
+    if (change) {
+      Report(Verdict::kFailArgument, 0,
+             change->argument >= 0
+                 ? absl::StrCat("argument ",
+                                ArgumentName(
+                                    static_cast<size_t>(change->argument)),
+                                " was changed; the schema does not say that "
+                                "it is written")
+                 : change->message);
+    }
+    int index = 0;
+    VisitTensors(call_.outputs, [&](const at::Tensor& tensor) {
+      const int output = index++;
+      if (!IsPlainTensor(tensor) || !tensor.device().is_cpu()) return;
+      if (const auto damage = DamagedGuard(tensor.storage())) {
+        Report(Verdict::kFailArgument, output,
+               absl::StrCat("memory beside output ", output,
+                            " was overwritten: ", *damage));
+      }
+    });
+  }
+
+  void CheckResults(const ReferenceRun& model, bool native) {
+    const std::vector<FlatValue> got =
+        ValuesOf(call_.outputs, call_.arguments, call_.op.writable);
+    const std::vector<FlatValue>& want = model.values;
+    const bool same_count =
+        got.size() == want.size() &&
+        std::equal(got.begin(), got.end(), want.begin(),
+                   [](const FlatValue& a, const FlatValue& b) {
+                     return a.list_size == b.list_size;
+                   });
+    if (!same_count) {
+      Report(Verdict::kFailCount, 0,
+             absl::StrCat(got.size(), " results and lists, the reference has ",
+                          want.size()));
+      return;
+    }
+    int output = 0;
+    for (size_t i = 0; i < got.size(); ++i) {
+      if (got[i].list_size >= 0) continue;
+      CheckResult(got[i].value, want[i].value, output++, native);
+    }
+    CheckSharing(model);
+  }
+
+  void CheckResult(const c10::IValue& got, const c10::IValue& want, int output,
+                   bool native) {
+    if (IsNothing(got) || IsNothing(want)) {
+      if (IsNothing(got) != IsNothing(want)) {
+        Report(Verdict::kFailCount, output,
+               IsNothing(got) ? "no result where the reference has one"
+                              : "a result where the reference has none");
+      }
+      return;
+    }
+    if (!got.isTensor() || !want.isTensor()) {
+      if (got.tagKind() != want.tagKind()) {
+        Report(Verdict::kFailDtype, output,
+               absl::StrCat("got ", got.tagKind(), ", the reference has ",
+                            want.tagKind()));
+      }
+      return;
+    }
+    const at::Tensor& got_tensor = got.toTensor();
+    const at::Tensor& want_tensor = want.toTensor();
+    CheckType(got_tensor, want_tensor, output, native);
+    if (got_tensor.sizes() != want_tensor.sizes()) {
+      Report(Verdict::kFailShape, output,
+             absl::StrCat("got ", TypeAndShape(got_tensor),
+                          ", the reference has ", TypeAndShape(want_tensor)));
+      return;
+    }
+    if (!IsPlainTensor(got_tensor) || !IsPlainTensor(want_tensor)) {
+      if (got_tensor.layout() != want_tensor.layout()) {
+        Report(Verdict::kFailLayout, output,
+               "a result of another layout than the reference's");
+      }
+      return;
+    }
+    // Other devices lay out some results otherwise; only of contiguous
+    // arguments do all agree.
+    if (!call_.on_host && !ContiguousArguments()) return;
+    if (!SameStrides(got_tensor, want_tensor)) {
+      Report(Verdict::kFailLayout, output,
+             absl::StrCat("strides ", StridesOf(got_tensor),
+                          ", the reference has ", StridesOf(want_tensor),
+                          " for sizes ", TypeAndShape(got_tensor)));
+    }
+    if (got_tensor.scalar_type() == c10::kBool &&
+        got_tensor.device().is_cpu() && IsGuarded(got_tensor.storage()) &&
+        call_.row.op_class != OpClass::kUninit) {
+      if (const auto position = FirstInvalidBool(got_tensor)) {
+        Judgement judgement = Differs(
+            Verdict::kFailValue, "never written by the kernel, or no bool");
+        judgement.output_index = output;
+        judgement.worst_index = IndexOf(*position, got_tensor.sizes());
+        judgement.got = "(no bool)";
+        judgement.want = "(a bool)";
+        if (!worst_ || IsWorse(judgement, *worst_)) {
+          worst_ = std::move(judgement);
+        }
+      }
+    }
+  }
+
+  bool ContiguousArguments() const {
+    bool contiguous = true;
+    VisitTensors(call_.before.arguments(), [&](const at::Tensor& tensor) {
+      contiguous = contiguous && tensor.is_contiguous();
+    });
+    return contiguous;
+  }
+
+  void CheckType(const at::Tensor& got, const at::Tensor& want, int output,
+                 bool native) {
+    c10::ScalarType type = want.scalar_type();
+    if (!native && (type == c10::kDouble || type == c10::kComplexDouble)) {
+      // The float64 run says only that the result is floating.
+      const std::optional<c10::ScalarType> promoted = PromotedType(call_);
+      if (promoted) type = *promoted;
+    }
+    if (got.scalar_type() == type) return;
+    if (got.scalar_type() == c10::kFloat && IsStatistic(call_.op.traits.key,
+                                                        output)) {
+      return;
+    }
+    Report(Verdict::kFailDtype, output,
+           absl::StrCat("got ", c10::toString(got.scalar_type()),
+                        ", aten's rules give ", c10::toString(type)));
+  }
+
+  // Whether the schema says that this return is (a view of) an argument.
+  bool MustAlias(size_t output) const {
+    const auto& returns = call_.op.handle.schema().returns();
+    return output < returns.size() && returns[output].alias_info() != nullptr;
+  }
+
+  void CheckSharing(const ReferenceRun& model) {
+    for (size_t i = 0; i < call_.outputs.size(); ++i) {
+      if (i >= model.outputs.size()) return;
+      if (!call_.outputs[i].isTensor() || !model.outputs[i].isTensor() ||
+          !call_.outputs[i].toTensor().defined() ||
+          !model.outputs[i].toTensor().defined()) {
+        continue;
+      }
+      const at::Tensor& got = call_.outputs[i].toTensor();
+      const at::Tensor& want = model.outputs[i].toTensor();
+      if (got.numel() == 0) continue;
+      for (size_t a = 0; a < call_.arguments.size(); ++a) {
+        const bool shares = SharesWith(got, call_.arguments[a]);
+        const bool should = SharesWith(want, model.arguments[a]);
+        if (shares == should) continue;
+        if (shares) {
+          Report(Verdict::kFailAlias, static_cast<int>(i),
+                 absl::StrCat("output ", i, " shares memory with argument ",
+                              ArgumentName(a)));
+        } else if (MustAlias(i)) {
+          Report(Verdict::kFailAlias, static_cast<int>(i),
+                 absl::StrCat("output ", i, " does not share the memory of "
+                              "argument ",
+                              ArgumentName(a), ", which the schema demands"));
+        }
+      }
+      for (size_t j = 0; j < i; ++j) {
+        if (!call_.outputs[j].isTensor() || !model.outputs[j].isTensor() ||
+            !call_.outputs[j].toTensor().defined() ||
+            !model.outputs[j].toTensor().defined()) {
+          continue;
+        }
+        if (SharesStorage(got, call_.outputs[j].toTensor()) &&
+            !SharesStorage(want, model.outputs[j].toTensor())) {
+          Report(Verdict::kFailAlias, static_cast<int>(i),
+                 absl::StrCat("outputs ", j, " and ", i, " share memory"));
+        }
+      }
+    }
+  }
+
+  const KernelCall& call_;
+  ReferenceRuns& runs_;
+  std::optional<Judgement> worst_;
+};
+
+}  // namespace
+
+std::optional<Judgement> BrokenContract(const KernelCall& call,
+                                        ReferenceRuns& runs) {
+  return ContractCheck(call, runs).Run();
+}
+
+}  // namespace flaggems

@@ -1,0 +1,317 @@
+#include "flaggems/judge/judge_call.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "flaggems/aten/guarded_allocator.h"
+#include "flaggems/aten/status_of_exception.h"
+#include "flaggems/aten/visit_tensors.h"
+#include "flaggems/judge/contract.h"
+#include "flaggems/judge/meaning.h"
+#include "flaggems/judge/numbers.h"
+#include "flaggems/judge/reference_runs.h"
+
+namespace flaggems {
+namespace {
+
+// Results that hold nothing a caller may read, or what differs by device.
+struct UnreadRow {
+  absl::string_view op;
+  int first;  // results [first, last]
+  int last;
+  bool only_in_eval;  // when the argument training (train) is false
+  absl::string_view why;
+};
+
+constexpr UnreadRow kUnread[] = {
+    {"_ctc_loss", 1, 1, false, "log_alpha has cells that are never written"},
+    {"_embedding_bag", 1, 3, false, "internal to the backward pass"},
+    {"_embedding_bag_forward_only", 1, 3, false, "internal"},
+    {"log_sigmoid_forward", 1, 1, false, "a buffer; empty on some devices"},
+    {"native_batch_norm", 1, 2, true, "saved statistics of no batch"},
+    {"_native_batch_norm_legit", 1, 2, true, "saved statistics of no batch"},
+    {"cudnn_batch_norm", 1, 3, true, "saved statistics of no batch"},
+    {"_batch_norm_with_update", 3, 3, false, "a reserve of the backend"},
+    {"linalg_lu_factor_ex", 2, 2, false, "error codes"},
+};
+
+class CallJudge {
+ public:
+  explicit CallJudge(const KernelCall& call) : call_(call), runs_(call) {}
+
+  Judgement Judge() {
+    if (auto refused = Refused()) return *std::move(refused);
+    if (auto broken = BrokenContract(call_, runs_)) {
+      // With other counts, shapes or dtypes elements cannot be compared.
+      if (broken->verdict == Verdict::kFailCount ||
+          broken->verdict == Verdict::kFailShape ||
+          broken->verdict == Verdict::kFailDtype) {
+        return *std::move(broken);
+      }
+      worst_ = std::move(broken);
+    }
+    const OpClass op_class = call_.row.op_class;
+    if (op_class == OpClass::kUninit || op_class == OpClass::kMeta) {
+      return worst_.value_or(Judgement{});
+    }
+    if (IsRandomCall()) {
+      JudgeRandomCall();
+    } else {
+      JudgeValues();
+    }
+    Judgement judgement = std::move(worst_).value_or(
+        Differs(Verdict::kUntrustedEmpty, "no result"));
+    if (judgement.verdict == Verdict::kPass && AllZero()) {
+      judgement.verdict = Verdict::kUntrustedAllZero;
+    }
+    return judgement;
+  }
+
+  Judgement JudgeThrown(const absl::Status& thrown) {
+    const absl::StatusOr<ReferenceRun>& native = runs_.Native();
+    if (native.ok()) {
+      return Differs(Verdict::kFailThrow,
+                     absl::StrCat("the kernel refuses a call that torch's own "
+                                  "computes: ",
+                                  thrown.message()));
+    }
+    if (absl::IsResourceExhausted(native.status())) {
+      return Differs(Verdict::kErrorOutOfMemory,
+                     std::string(native.status().message()));
+    }
+    if (auto broken = BrokenMemory()) return *std::move(broken);
+    return Judgement{};
+  }
+
+ private:
+  void Report(Judgement judgement) {
+    if (!worst_ || IsWorse(judgement, *worst_)) worst_ = std::move(judgement);
+  }
+
+  // The kernel computed what the reference does not.
+  std::optional<Judgement> Refused() {
+    const absl::StatusOr<ReferenceRun>& native = runs_.Native();
+    if (native.ok()) return std::nullopt;
+    const absl::Status status = native.status();
+    if (absl::IsResourceExhausted(status)) {
+      return Differs(Verdict::kErrorOutOfMemory, std::string(status.message()));
+    }
+    if (absl::IsUnimplemented(status)) {
+      // The CPU has no kernel for this dtype; float64 may have.
+      if (runs_.Wide().ok()) return std::nullopt;
+      return Differs(Verdict::kErrorReference,
+                     std::string(runs_.Wide().status().message()));
+    }
+    return Differs(Verdict::kFailThrow,
+                   absl::StrCat("the kernel computes a call that torch's own "
+                                "refuses: ",
+                                status.message()));
+  }
+
+  // After an exception: arguments as they were.
+  std::optional<Judgement> BrokenMemory() {
+    const auto change = FindChange(call_.before, call_.arguments,
+                                   call_.op.writable, call_.alone);
+    if (!change || change->argument < 0) return std::nullopt;
+    const auto& argument =
+        call_.op.handle.schema()
+            .arguments()[static_cast<size_t>(change->argument)];
+    return Differs(Verdict::kFailArgument,
+                   absl::StrCat("argument ", argument.name(),
+                                " was changed by a call that was refused"));
+  }
+
+  const c10::IValue* Argument(absl::string_view name) const {
+    const auto& arguments = call_.op.handle.schema().arguments();
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (arguments[i].name() == name) return &call_.before.arguments()[i];
+    }
+    return nullptr;
+  }
+
+  // Without its random part an operator is judged as any other.
+  bool IsRandomCall() const {
+    if (!call_.op.traits.nondeterministic_seeded &&
+        call_.row.op_class != OpClass::kRandom) {
+      return false;
+    }
+    for (const absl::string_view name : {"dropout_p", "dropout"}) {
+      const c10::IValue* const p = Argument(name);
+      if (p != nullptr && p->isDouble() && p->toDouble() == 0) return false;
+    }
+    return !InEval();
+  }
+
+  bool InEval() const {
+    for (const absl::string_view name : {"training", "train"}) {
+      const c10::IValue* const value = Argument(name);
+      if (value != nullptr && value->isBool()) return !value->toBool();
+    }
+    return false;
+  }
+
+  void JudgeRandomCall() {
+    Report(Differs(Verdict::kUntrustedReference,
+                   "random numbers without a property to judge them by"));
+  }
+
+  bool IsUnread(int output) const {
+    for (const UnreadRow& row : kUnread) {
+      if (row.op == call_.op.traits.key.name && row.first <= output &&
+          output <= row.last && (!row.only_in_eval || InEval())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void JudgeValues() {
+    const std::vector<FlatValue> got =
+        ValuesOf(call_.outputs, call_.arguments, call_.op.writable);
+    const size_t outputs = FlattenValues(call_.outputs).size();
+    std::vector<Judgement> wrong;
+    int output = 0;
+    for (size_t i = 0; i < got.size(); ++i) {
+      if (got[i].list_size >= 0) continue;
+      const int index = output++;
+      if (IsUnread(index)) continue;
+      const bool is_argument = i >= outputs;
+      // In-place and out operators return what they wrote.
+      if (is_argument && IsAmong(got[i].value, got, outputs)) continue;
+      Judgement judgement = JudgeValue(got[i].value, i);
+      judgement.output_index = index;
+      if (is_argument && OutcomeOf(judgement.verdict) == Outcome::kFail) {
+        judgement.verdict = Verdict::kFailArgument;
+        judgement.message = absl::StrCat(
+            "the state written to an argument is wrong",
+            judgement.message.empty() ? "" : "; ", judgement.message);
+      }
+      if (OutcomeOf(judgement.verdict) == Outcome::kFail) {
+        wrong.push_back(std::move(judgement));
+      } else {
+        Report(std::move(judgement));
+      }
+    }
+    if (wrong.empty()) return;
+    if (const auto meaning = MeaningOfResults()) {
+      if (meaning->message.empty()) {
+        Report(Judgement{});
+        return;
+      }
+      for (Judgement& judgement : wrong) judgement.message = meaning->message;
+    }
+    for (Judgement& judgement : wrong) Report(std::move(judgement));
+  }
+
+  std::optional<BrokenMeaning> MeaningOfResults() {
+    const absl::StatusOr<std::optional<BrokenMeaning>> meaning =
+        StatusOrOf([&]() -> absl::StatusOr<std::optional<BrokenMeaning>> {
+          return JudgeMeaning(call_, runs_);
+        });
+    return meaning.ok() ? *meaning : std::nullopt;
+  }
+
+  static bool IsAmong(const c10::IValue& value,
+                      const std::vector<FlatValue>& values, size_t count) {
+    if (!value.isTensor()) return false;
+    return std::any_of(
+        values.begin(), values.begin() + static_cast<int64_t>(count),
+        [&](const FlatValue& other) {
+          return other.value.isTensor() &&
+                 other.value.toTensor().is_same(value.toTensor());
+        });
+  }
+
+  Judgement JudgeValue(const c10::IValue& got, size_t index) {
+    if (IsNothing(got)) {
+      return Differs(Verdict::kUntrustedEmpty, "");
+    }
+    if (!IsNumberOrTensor(got)) {
+      const absl::StatusOr<ReferenceRun>& native = runs_.Native();
+      if (native.ok() && native->values[index].value == got) return Judgement{};
+      return Differs(Verdict::kErrorComparison,
+                     absl::StrCat("no rule to compare ", got.tagKind()));
+    }
+    const at::Tensor tensor = AsTensor(got);
+    if (!IsPlainTensor(tensor)) {
+      return Differs(Verdict::kErrorComparison,
+                     "a result that is no strided tensor");
+    }
+    Judgement judgement = JudgeNumbers(call_, runs_, index, ToHost(tensor));
+    if (OutcomeOf(judgement.verdict) == Outcome::kFail &&
+        judgement.worst_index && tensor.device().is_cpu() &&
+        tensor.numel() > 0 &&
+        IsUnwritten(tensor, PositionOf(*judgement.worst_index, tensor))) {
+      judgement.verdict = Verdict::kFailValue;
+      judgement.message = "never written by the kernel";
+    }
+    return judgement;
+  }
+
+  static int64_t PositionOf(const std::vector<int64_t>& index,
+                            const at::Tensor& tensor) {
+    int64_t position = 0;
+    for (size_t d = 0; d < index.size(); ++d) {
+      position = position * tensor.size(static_cast<int64_t>(d)) + index[d];
+    }
+    return position;
+  }
+
+  // Results and floating inputs are zero everywhere: nearly any kernel would
+  // agree.
+  bool AllZero() const {
+    bool any = false;
+    bool zero = true;
+    VisitTensors(call_.before.arguments(), [&](const at::Tensor& tensor) {
+      if (!zero || (!tensor.is_floating_point() && !tensor.is_complex())) {
+        return;
+      }
+      any = true;
+      zero = tensor.numel() == 0 || !tensor.ne(0).any().item<bool>();
+    });
+    if (!any || !zero) return false;
+    bool results = false;
+    VisitTensors(call_.outputs, [&](const at::Tensor& tensor) {
+      if (!zero || !IsPlainTensor(tensor) || tensor.numel() == 0) return;
+      results = true;
+      zero = !tensor.ne(0).any().item<bool>();
+    });
+    return results && zero;
+  }
+
+  const KernelCall& call_;
+  ReferenceRuns runs_;
+  std::optional<Judgement> worst_;
+};
+
+Judgement OfStatus(const absl::StatusOr<Judgement>& judgement) {
+  if (judgement.ok()) return *judgement;
+  return Differs(absl::IsResourceExhausted(judgement.status())
+                     ? Verdict::kErrorOutOfMemory
+                     : Verdict::kErrorComparison,
+                 std::string(judgement.status().message()));
+}
+
+}  // namespace
+
+Judgement JudgeCall(const KernelCall& call) {
+  return OfStatus(StatusOrOf([&]() -> absl::StatusOr<Judgement> {
+    return CallJudge(call).Judge();
+  }));
+}
+
+Judgement JudgeThrow(const KernelCall& call, const absl::Status& thrown) {
+  return OfStatus(StatusOrOf([&]() -> absl::StatusOr<Judgement> {
+    return CallJudge(call).JudgeThrown(thrown);
+  }));
+}
+
+}  // namespace flaggems

@@ -1,0 +1,47 @@
+#ifndef FLAGGEMS_JUDGE_JUDGEMENT_H_
+#define FLAGGEMS_JUDGE_JUDGEMENT_H_
+
+// What is said of one call.
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flaggems/core/verdict.h"
+
+namespace flaggems {
+
+struct Judgement {
+  Verdict verdict = Verdict::kPass;
+  double max_abs_diff = 0;
+  double max_rel_diff = 0;
+  std::optional<double> score;
+  // The error that was allowed at worst_index, where it depends on the element.
+  std::optional<double> allowed;
+  int output_index = 0;  // of the worst output, lists counted through
+  std::optional<std::vector<int64_t>> worst_index;
+  std::string got;
+  std::string want;
+  std::string message;  // what differs where no element does; an error's text
+};
+
+// A verdict without numbers.
+inline Judgement Differs(Verdict verdict, std::string message) {
+  Judgement judgement;
+  judgement.verdict = verdict;
+  judgement.max_abs_diff = std::numeric_limits<double>::quiet_NaN();
+  judgement.max_rel_diff = judgement.max_abs_diff;
+  judgement.message = std::move(message);
+  return judgement;
+}
+
+// Whether `a` says more than `b`: of the outputs of one call the judgement that
+// says most is the call's. FAIL before ERROR before PASS before UNTRUSTED; of
+// failures what makes elements incomparable first; of equals the higher score.
+bool IsWorse(const Judgement& a, const Judgement& b);
+
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_JUDGE_JUDGEMENT_H_

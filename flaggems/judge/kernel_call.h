@@ -1,0 +1,48 @@
+#ifndef FLAGGEMS_JUDGE_KERNEL_CALL_H_
+#define FLAGGEMS_JUDGE_KERNEL_CALL_H_
+
+// A call that a kernel under test made, and what there was before it.
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "flaggems/aten/snapshot.h"
+#include "flaggems/policy/budget_table.h"
+#include "flaggems/policy/op_traits.h"
+#include "flaggems/reference/reference.h"
+
+namespace flaggems {
+
+// What is known of the operator; lives as long as the check.
+struct JudgedOp {
+  c10::OperatorHandle handle;
+  OpTraits traits;
+  // Computes the call again on host tensors.
+  std::shared_ptr<const Reference> reference;
+  // By argument: the kernel may write it.
+  std::vector<bool> writable;
+  // The kernel is torch's own: its 16-bit roundings are allowed for
+  // (BudgetRow::native_cpu, native_cuda).
+  bool native = false;
+};
+
+struct KernelCall {
+  const JudgedOp& op;
+  const BudgetRow& row;  // how the budget of the operator is made
+  const Snapshot& before;
+  absl::Span<const c10::IValue> arguments;  // the originals, after the call
+  absl::Span<const c10::IValue> outputs;
+  bool on_host = true;  // every tensor argument is on the CPU
+  // Nobody else ran a wrapped kernel meanwhile: memory beside the arguments
+  // can only have been written by this one.
+  bool alone = true;
+};
+
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_JUDGE_KERNEL_CALL_H_

@@ -1,0 +1,542 @@
+#include "flaggems/judge/numbers.h"
+
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "flaggems/aten/array_view_of.h"
+#include "flaggems/aten/at_parallel_for.h"
+#include "flaggems/aten/dtype_of.h"
+#include "flaggems/aten/status_of_exception.h"
+#include "flaggems/aten/visit_tensors.h"
+#include "flaggems/comparator/compare.h"
+#include "flaggems/comparator/compare_budget.h"
+#include "flaggems/comparator/ulp.h"
+#include "flaggems/core/status_macros.h"
+#include "flaggems/judge/terms.h"
+
+namespace flaggems {
+namespace {
+
+using Elements = ReferenceArgumentOptions::Elements;
+
+// Of the type that a kernel accumulates in.
+double UnitRoundoff(c10::ScalarType type) {
+  return type == c10::kDouble || type == c10::kComplexDouble ? 0x1p-53
+                                                             : 0x1p-24;
+}
+
+// Of the type itself.
+double OwnRoundoff(c10::ScalarType type) {
+  switch (type) {
+    case c10::kBFloat16:
+      return 0x1p-8;
+    case c10::kHalf:
+    case c10::kComplexHalf:
+      return 0x1p-11;
+    default:
+      return UnitRoundoff(type);
+  }
+}
+
+bool IsReducedPrecision(c10::ScalarType type) {
+  return type == c10::kHalf || type == c10::kBFloat16 ||
+         c10::isFloat8Type(type);
+}
+
+// float64 arithmetic rounds away a change of its own unit roundoff: a larger
+// one is used, and its effect scaled down.
+constexpr double kFloat64Step = 0x1p-45;
+constexpr double kFloat64Scale = 0x1p-8;
+
+// Products, whose inputs may be rounded to fewer bits where the program allows
+// it.
+constexpr absl::string_view kProducts[] = {
+    "mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "linear",
+    "_addmm_activation"};
+constexpr absl::string_view kConvolutions[] = {
+    "convolution",       "_convolution",           "mkldnn_convolution",
+    "cudnn_convolution", "cudnn_convolution_transpose",
+    "convolution_backward"};
+
+template <size_t kSize>
+bool Names(const absl::string_view (&names)[kSize], absl::string_view name) {
+  return std::find(std::begin(names), std::end(names),
+                   absl::StripSuffix(name, "_")) != std::end(names);
+}
+
+// Roundoff of what products may make of their float32 inputs by the program's
+// own choice; 0 if it chose nothing.
+double AllowedInputRoundoff(const KernelCall& call, c10::ScalarType type) {
+  if (type != c10::kFloat && type != c10::kComplexFloat) return 0;
+  const at::Context& context = at::globalContext();
+  const std::string& name = call.op.traits.key.name;
+  if (Names(kProducts, name)) {
+    if (context.float32MatmulPrecision() ==
+        at::Float32MatmulPrecision::MEDIUM) {
+      return 0x1p-8;
+    }
+    if (context.allowTF32CuBLAS() ||
+        context.float32MatmulPrecision() ==
+            at::Float32MatmulPrecision::HIGH) {
+      return 0x1p-10;  // truncated to 10 bits, not rounded
+    }
+  }
+  // The default of cuDNN's switch is on, and means devices only.
+  if (Names(kConvolutions, name) && !call.on_host && context.allowTF32CuDNN()) {
+    return 0x1p-10;
+  }
+  return 0;
+}
+
+// Formulas that overflow before the result does, as fractions of the largest
+// finite value (measured: docs/tolerance.md).
+double OverflowMargin(const KernelCall& call) {
+  struct Row {
+    absl::string_view op;
+    double margin;
+  };
+  static constexpr Row kRows[] = {
+      {"cosh", 2},        {"sinh", 2},
+      {"i0", 32},         {"special_i1", 32},
+      {"lerp", 32},       {"special_modified_bessel_i0", 32},
+      {"tanh_backward", 32}, {"special_modified_bessel_i1", 32},
+  };
+  const absl::string_view name =
+      absl::StripSuffix(call.op.traits.key.name, "_");
+  for (const Row& row : kRows) {
+    if (row.op == name) return row.margin;
+  }
+  return 1;
+}
+
+at::Tensor WideTensor(const c10::IValue& value) {
+  at::Tensor wide = ToHost(AsTensor(value));
+  if (wide.is_complex()) return wide.to(c10::kComplexDouble);
+  return wide.to(c10::kDouble);
+}
+
+at::Tensor Magnitude(const at::Tensor& wide) {
+  return (wide.is_complex() ? wide.abs() : wide).contiguous();
+}
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + values.size() / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// One comparison of the values with one budget.
+class NumberJudge {
+ public:
+  NumberJudge(const KernelCall& call, ReferenceRuns& runs, size_t index,
+              const at::Tensor& got)
+      : call_(call), runs_(runs), index_(index), got_(got) {}
+
+  absl::StatusOr<Judgement> Judge() {
+    FG_ASSIGN_OR_RETURN(want_, WantOf(runs_.Wide()));
+    if (!got_.is_floating_point() && !got_.is_complex()) return JudgeExactly();
+    budget_ = BaseBudget();
+    const BudgetRow& row = call_.row;
+    // What the rounding of the output and two of the arithmetic explain needs
+    // no condition.
+    Budget quick = budget_;
+    quick.condition = Budget::Condition::kReference;
+    quick.a = ArithmeticA() >= 2 ? 2 : ArithmeticA();
+    if (row.op_class == OpClass::kRound) quick.a = row.constants.a;
+    quick.b = quick.l = 0;
+    quick.n = 1;
+    FG_ASSIGN_OR_RETURN(Comparison comparison, Compare(want_, quick));
+    if (OutcomeOf(comparison.verdict) != Outcome::kFail) {
+      budget_ = quick;
+      return Describe(comparison, want_);
+    }
+    if (HasBudget(row.op_class) && row.op_class != OpClass::kRound) {
+      FG_RETURN_IF_ERROR(AddCondition());
+    } else {
+      budget_ = quick;
+    }
+    return JudgeWithBudget();
+  }
+
+ private:
+  absl::StatusOr<at::Tensor> WantOf(const absl::StatusOr<ReferenceRun>& run) {
+    if (!run.ok()) return run.status();
+    if (index_ >= run->values.size() ||
+        !IsNumberOrTensor(run->values[index_].value)) {
+      return absl::InternalError("the reference has no such result");
+    }
+    return WideTensor(run->values[index_].value);
+  }
+
+  double ArithmeticA() const {
+    return HasBudget(call_.row.op_class) ? call_.row.constants.a : 0;
+  }
+
+  Budget BaseBudget() const {
+    const BudgetRow& row = call_.row;
+    Budget budget;
+    budget.h = got_.is_complex() ? 0.75 : 0.5;
+    budget.unit_roundoff = UnitRoundoff(got_.scalar_type());
+    budget.flush_subnormals = !IsReducedPrecision(got_.scalar_type());
+    budget.overflow_margin = OverflowMargin(call_);
+    if (HasBudget(row.op_class)) {
+      budget.a = row.constants.a;
+      budget.b = row.constants.b;
+      budget.l = row.constants.l;
+      budget.n = TermsOf(call_, got_);
+      // Tensor cores truncate: 0.11 n units on positive data.
+      if (!call_.on_host && IsReducedPrecision(got_.scalar_type()) &&
+          (Names(kProducts, call_.op.traits.key.name) ||
+           Names(kConvolutions, call_.op.traits.key.name))) {
+        budget.l += 0.25;
+      }
+    }
+    if (const double u =
+            AllowedInputRoundoff(call_, got_.scalar_type())) {
+      budget.a += 2 * u / budget.unit_roundoff;
+    }
+    // The reference has the roundings of a kernel of this dtype itself.
+    if (runs_.wide_is_native()) {
+      budget.h *= 2;
+      budget.a *= 2;
+      budget.b *= 2;
+      budget.l *= 2;
+    }
+    return budget;
+  }
+
+  absl::StatusOr<Comparison> Compare(const at::Tensor& want,
+                                     const Budget& budget) const {
+    AtParallelFor threads;
+    if (got_.is_complex() && !want.is_complex()) {
+      const at::Tensor complex = want.to(c10::kComplexDouble);
+      return CompareBudget(ArrayViewOf(got_), ArrayViewOf(complex), budget,
+                           &threads);
+    }
+    return CompareBudget(ArrayViewOf(got_), ArrayViewOf(want), budget,
+                         &threads);
+  }
+
+  absl::StatusOr<Judgement> JudgeExactly() {
+    const at::Tensor want =
+        ToHost(AsTensor(runs_.Wide()->values[index_].value))
+            .to(got_.scalar_type());
+    AtParallelFor threads;
+    FG_ASSIGN_OR_RETURN(
+        Comparison comparison,
+        flaggems::Compare(ArrayViewOf(got_), ArrayViewOf(want), Tolerance{0, 0},
+                          &threads));
+    if (OutcomeOf(comparison.verdict) == Outcome::kFail) {
+      for (const c10::ScalarType type : ScalarTypes()) {
+        const absl::StatusOr<ReferenceRun> run = runs_.WideWithScalars(type);
+        if (!run.ok() || index_ >= run->values.size()) continue;
+        const at::Tensor other = ToHost(AsTensor(run->values[index_].value))
+                                     .to(got_.scalar_type());
+        FG_ASSIGN_OR_RETURN(
+            const Comparison again,
+            flaggems::Compare(ArrayViewOf(got_), ArrayViewOf(other),
+                              Tolerance{0, 0}, &threads));
+        if (OutcomeOf(again.verdict) != Outcome::kFail) {
+          return Describe(again, other);
+        }
+      }
+    }
+    if (runs_.Wide()->values[index_].steps && NearlySameSteps(want)) {
+      comparison.verdict = Verdict::kPass;
+    }
+    return Describe(comparison, want);
+  }
+
+  // Integers of quantised numbers: next to a half both neighbours are right,
+  // and no more than a few elements are there.
+  bool NearlySameSteps(const at::Tensor& want) const {
+    const at::Tensor difference =
+        (got_.to(c10::kDouble) - want.to(c10::kDouble)).abs();
+    return difference.max().item<double>() <= 1 &&
+           difference.sum().item<double>() <=
+               std::max(1.0, 0.01 * static_cast<double>(want.numel()));
+  }
+
+  // C of the class (docs/tolerance.md, section 4).
+  absl::Status AddCondition() {
+    const at::Tensor want = Magnitude(want_.is_complex() ? want_.abs()
+                                                         : want_.abs());
+    switch (call_.row.op_class) {
+      case OpClass::kSum: {
+        const absl::StatusOr<at::Tensor> sums = WantOf(runs_.Magnitudes());
+        if (sums.ok() && sums->sizes() == want.sizes()) {
+          at::Tensor condition = Magnitude(sums->abs());
+          if (AtLeast(condition, want)) {
+            SetConditions(std::move(condition));
+            return absl::OkStatus();
+          }
+        }
+        // The operator does not only add: its condition has to be measured.
+        return Measure(want, UnitRoundoff(got_.scalar_type()));
+      }
+      case OpClass::kInput: {
+        at::Tensor condition = want.clone();
+        VisitTensors(call_.before.arguments(), [&](const at::Tensor& tensor) {
+          if (tensor.is_floating_point() && tensor.sizes() == want.sizes()) {
+            const at::Tensor x = tensor.to(c10::kDouble).abs();
+            condition = condition.fmax(x);
+          }
+        });
+        SetConditions(condition.contiguous());
+        return absl::OkStatus();
+      }
+      case OpClass::kScale:
+        budget_.condition = Budget::Condition::kConstant;
+        budget_.constant =
+            want.numel() == 0
+                ? 0
+                : std::sqrt(want.square().mean().item<double>());
+        return absl::OkStatus();
+      case OpClass::kStep:
+        return Measure(want, InputRoundoff());
+      default:
+        return Measure(want, UnitRoundoff(got_.scalar_type()));
+    }
+  }
+
+  // The largest roundoff of the types of the arguments.
+  double InputRoundoff() const {
+    double u = 0;
+    VisitTensors(call_.before.arguments(), [&](const at::Tensor& tensor) {
+      if (tensor.is_floating_point()) {
+        u = std::max(u, OwnRoundoff(tensor.scalar_type()));
+      }
+    });
+    return u == 0 ? UnitRoundoff(got_.scalar_type()) : u;
+  }
+
+  static bool AtLeast(const at::Tensor& condition, const at::Tensor& want) {
+    const auto* c = static_cast<const double*>(condition.const_data_ptr());
+    const auto* w = static_cast<const double*>(want.const_data_ptr());
+    for (int64_t i = 0; i < want.numel(); ++i) {
+      if (c[i] < w[i] * (1 - 1e-9)) return false;
+    }
+    return true;
+  }
+
+  // C = |want| + P / u, P the change of the element when inputs change by u.
+  absl::Status Measure(const at::Tensor& want, double roundoff) {
+    const int64_t numel = want.numel();
+    at::Tensor effect = at::zeros(want.sizes(), want.options());
+    auto* p = static_cast<double*>(effect.mutable_data_ptr());
+    const auto* w = static_cast<const double*>(want.const_data_ptr());
+    const bool tiny = roundoff < kFloat64Step;
+    // One element has no median to be floored by: more draws instead.
+    const int draws = numel == 1 ? 8 : 3;
+    const at::Tensor wide = want_.contiguous();
+    int made = 0;
+    for (int draw = 0; draw < draws; ++draw) {
+      const absl::StatusOr<at::Tensor> moved =
+          WantOf(runs_.Perturbed(tiny ? kFloat64Step : roundoff, draw));
+      // A perturbed input may be outside what the operator accepts.
+      if (!moved.ok() || moved->sizes() != want.sizes()) continue;
+      ++made;
+      const at::Tensor change = Magnitude((*moved - wide).abs());
+      const auto* c = static_cast<const double*>(change.const_data_ptr());
+      for (int64_t i = 0; i < numel; ++i) {
+        // Not max(): NaN counts as no change.
+        if (c[i] > p[i]) p[i] = c[i];
+      }
+    }
+    const double scale = tiny ? kFloat64Scale : 1;
+    std::vector<double> changes;
+    std::vector<double> ratios;
+    if (numel > 1 && made > 0) {
+      changes.reserve(static_cast<size_t>(numel));
+      ratios.reserve(static_cast<size_t>(numel));
+      for (int64_t i = 0; i < numel; ++i) {
+        if (!std::isfinite(w[i]) || !std::isfinite(p[i])) continue;
+        changes.push_back(p[i]);
+        if (w[i] > 0) ratios.push_back(p[i] / w[i]);
+      }
+    }
+    // Single elements can be lucky in every draw: none has less than the
+    // median.
+    const double median = Median(std::move(changes));
+    const double median_ratio = Median(std::move(ratios));
+    for (int64_t i = 0; i < numel; ++i) {
+      const double floor = std::max(median, w[i] * median_ratio);
+      const double change = p[i] > floor ? p[i] : floor;
+      p[i] = w[i] + change * scale / budget_.unit_roundoff;
+    }
+    SetConditions(std::move(effect));
+    return absl::OkStatus();
+  }
+
+  void SetConditions(at::Tensor conditions) {
+    conditions_ = std::move(conditions);
+    budget_.condition = Budget::Condition::kArray;
+    budget_.conditions = ArrayViewOf(conditions_);
+  }
+
+  // The types in which a kernel may hold Python numbers.
+  std::vector<c10::ScalarType> ScalarTypes() const {
+    bool has_scalar = false;
+    for (const c10::IValue& value : call_.before.arguments()) {
+      has_scalar = has_scalar || value.isDouble();
+    }
+    std::optional<c10::ScalarType> narrow;
+    VisitTensors(call_.before.arguments(), [&](const at::Tensor& tensor) {
+      const bool wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();
+      has_scalar = has_scalar || wrapped || (tensor.dim() == 0 &&
+                                 tensor.scalar_type() == c10::kDouble);
+      if (!wrapped && IsReducedPrecision(tensor.scalar_type())) {
+        narrow = tensor.scalar_type();
+      }
+    });
+    if (!has_scalar) return {};
+    std::vector<c10::ScalarType> types;
+    if (got_.scalar_type() != c10::kDouble &&
+        got_.scalar_type() != c10::kComplexDouble) {
+      types.push_back(c10::kFloat);
+    }
+    if (narrow) types.push_back(*narrow);
+    return types;
+  }
+
+  absl::StatusOr<Judgement> JudgeWithBudget() {
+    FG_ASSIGN_OR_RETURN(const Comparison comparison, Compare(want_, budget_));
+    if (OutcomeOf(comparison.verdict) != Outcome::kFail) {
+      return Describe(comparison, want_);
+    }
+    for (const c10::ScalarType type : ScalarTypes()) {
+      const absl::StatusOr<at::Tensor> want =
+          WantOf(runs_.WideWithScalars(type));
+      if (!want.ok() || want->sizes() != want_.sizes()) continue;
+      FG_ASSIGN_OR_RETURN(const Comparison again, Compare(*want, budget_));
+      if (OutcomeOf(again.verdict) != Outcome::kFail) {
+        return Describe(again, *want);
+      }
+    }
+    const std::optional<Budget> allowance = NativeAllowance();
+    bool as_bad_as_native = false;
+    if (allowance) {
+      FG_ASSIGN_OR_RETURN(const Comparison allowed,
+                          Compare(want_, *allowance));
+      as_bad_as_native = OutcomeOf(allowed.verdict) != Outcome::kFail;
+      if (as_bad_as_native && call_.op.native) {
+        Judgement judgement = Describe(allowed, want_);
+        if (NativeLoss() >= 1 && judgement.verdict == Verdict::kPass) {
+          judgement.verdict = Verdict::kUntrustedAllowance;
+        }
+        return judgement;
+      }
+    }
+    // Before a kernel is called wrong, the reference has to be the same twice.
+    const absl::StatusOr<at::Tensor> again = WantOf(runs_.WideAgain());
+    if (again.ok() && again->sizes() == want_.sizes()) {
+      FG_ASSIGN_OR_RETURN(const Comparison second, Compare(*again, budget_));
+      if (OutcomeOf(second.verdict) != Outcome::kFail) {
+        return Differs(Verdict::kUntrustedReference,
+                       "the reference gave another result with another number "
+                       "of threads, and the kernel agrees with that");
+      }
+    }
+    Judgement judgement = Describe(comparison, want_);
+    if (as_bad_as_native) {
+      absl::StrAppend(&judgement.message, judgement.message.empty() ? "" : "; ",
+                      "no worse than torch's own kernel, which rounds in "
+                      "between");
+    }
+    return judgement;
+  }
+
+  // k + k1 n of the row, times the roundoff of the output.
+  double NativeLoss() const {
+    const Native16& row =
+        call_.on_host ? call_.row.native_cpu : call_.row.native_cuda;
+    return (row.k + row.k_per_term * budget_.n) *
+           OwnRoundoff(got_.scalar_type());
+  }
+
+  // The budget with what torch's own kernels lose by rounding in between.
+  std::optional<Budget> NativeAllowance() const {
+    if (!IsReducedPrecision(got_.scalar_type())) return std::nullopt;
+    const double loss = NativeLoss();
+    if (loss == 0) return std::nullopt;
+    Budget allowance = budget_;
+    allowance.a += loss / budget_.unit_roundoff;
+    if (allowance.condition == Budget::Condition::kNone) {
+      allowance.condition = Budget::Condition::kReference;
+    }
+    return allowance;
+  }
+
+  Judgement Describe(const Comparison& comparison, const at::Tensor& want) {
+    Judgement judgement;
+    judgement.verdict = comparison.verdict;
+    judgement.max_abs_diff = comparison.max_abs_diff;
+    judgement.max_rel_diff = comparison.max_rel_diff;
+    judgement.score = comparison.score;
+    if (comparison.worst < 0) return judgement;
+    judgement.worst_index = IndexOf(comparison.worst, want.sizes());
+    judgement.got = FormatElement(ArrayViewOf(got_), comparison.worst);
+    judgement.want = FormatElement(ArrayViewOf(want), comparison.worst);
+    if (comparison.score > 0 && std::isfinite(comparison.score)) {
+      judgement.allowed =
+          ErrorAt(*judgement.worst_index, want) / comparison.score;
+    }
+    if (judgement.verdict == Verdict::kFailValue && budget_.n > 1) {
+      judgement.message = absl::StrFormat("%.0f terms", budget_.n);
+    }
+    return judgement;
+  }
+
+  double ErrorAt(const std::vector<int64_t>& index,
+                 const at::Tensor& want) const {
+    at::Tensor got_element = got_;
+    at::Tensor want_element = want;
+    for (const int64_t i : index) {
+      got_element = got_element.select(0, i);
+      want_element = want_element.select(0, i);
+    }
+    const c10::ScalarType wide =
+        got_.is_complex() ? c10::kComplexDouble : c10::kDouble;
+    return (got_element.to(wide) - want_element.to(wide))
+        .abs()
+        .item<double>();
+  }
+
+  const KernelCall& call_;
+  ReferenceRuns& runs_;
+  const size_t index_;
+  const at::Tensor& got_;
+  at::Tensor want_;
+  at::Tensor conditions_;
+  Budget budget_;
+};
+
+}  // namespace
+
+Judgement JudgeNumbers(const KernelCall& call, ReferenceRuns& runs,
+                       size_t index, const at::Tensor& got) {
+  const absl::StatusOr<Judgement> judgement =
+      StatusOrOf([&] { return NumberJudge(call, runs, index, got).Judge(); });
+  if (judgement.ok()) return *judgement;
+  return Differs(absl::IsResourceExhausted(judgement.status())
+                     ? Verdict::kErrorOutOfMemory
+                     : Verdict::kErrorComparison,
+                 std::string(judgement.status().message()));
+}
+
+}  // namespace flaggems

@@ -1,0 +1,320 @@
+#include "flaggems/reference/reference_arguments.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <c10/util/complex.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "flaggems/aten/status_of_exception.h"
+
+namespace flaggems {
+namespace {
+
+using Options = ReferenceArgumentOptions;
+
+// Sebastiano Vigna's splitmix64: well mixed bits of a counter.
+uint64_t Mix(uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+// +-[1/2, 1]. Continuous: with +-1 alone two terms of equal size would cancel
+// in every draw for one element in eight.
+double Draw(uint64_t seed, int64_t i) {
+  const uint64_t bits = Mix(seed ^ static_cast<uint64_t>(i));
+  const double half = 0.5 * static_cast<double>(bits >> 12) * 0x1p-52;
+  return (bits & 1) != 0 ? 0.5 + half : -0.5 - half;
+}
+
+void Perturb(double* x, int64_t count, double step, uint64_t seed) {
+  for (int64_t i = 0; i < count; ++i) x[i] *= 1 + step * Draw(seed, i);
+}
+
+void TakeMagnitudes(const at::Tensor& flat) {
+  if (flat.is_complex()) {
+    auto* x = static_cast<c10::complex<double>*>(flat.mutable_data_ptr());
+    for (int64_t i = 0; i < flat.numel(); ++i) x[i] = std::abs(x[i]);
+  } else {
+    auto* x = static_cast<double*>(flat.mutable_data_ptr());
+    for (int64_t i = 0; i < flat.numel(); ++i) x[i] = std::fabs(x[i]);
+  }
+}
+
+std::optional<c10::ScalarType> Widened(c10::ScalarType type,
+                                       const Options& options) {
+  if (!options.widen) return std::nullopt;
+  if (c10::isFloatingType(type)) return c10::kDouble;
+  if (c10::isComplexType(type)) return c10::kComplexDouble;
+  if (options.widen_integers &&
+      c10::isIntegralType(type, /*includeBool=*/false)) {
+    return c10::kDouble;
+  }
+  return std::nullopt;
+}
+
+// All of a storage as one row of elements.
+at::Tensor FlatView(const at::Tensor& tensor) {
+  const c10::DispatchKeySet keys(
+      c10::computeDispatchKey(tensor.scalar_type(), c10::kStrided, at::kCPU));
+  at::Tensor flat = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(tensor.storage()), keys, tensor.dtype());
+  flat.unsafeGetTensorImpl()->set_sizes_contiguous(
+      {static_cast<int64_t>(tensor.storage().nbytes() /
+                            tensor.element_size())});
+  return flat;
+}
+
+// Copies of storages, each made once per element type.
+class StorageCopies {
+ public:
+  explicit StorageCopies(const Options& options) : options_(options) {}
+
+  at::Tensor Copy(const at::Tensor& tensor, bool negative) {
+    const std::optional<c10::ScalarType> widened =
+        Widened(tensor.scalar_type(), options_);
+    const bool wrapped =
+        tensor.unsafeGetTensorImpl()->is_wrapped_number();
+    if (!widened && !options_.copy) return tensor;
+    const at::Tensor flat = Flat(tensor, widened, negative, wrapped);
+    const c10::DispatchKeySet keys(
+        c10::computeDispatchKey(flat.scalar_type(), c10::kStrided, at::kCPU));
+    at::Tensor copy = at::detail::make_tensor<c10::TensorImpl>(
+        c10::Storage(flat.storage()), keys, flat.dtype());
+    c10::TensorImpl* const impl = copy.unsafeGetTensorImpl();
+    impl->set_sizes_and_strides(tensor.sizes(), tensor.strides(),
+                                tensor.storage_offset());
+    if (wrapped) impl->set_wrapped_number(true);
+    // Magnitudes have no sign to flip.
+    const bool keep_bits =
+        !(widened && options_.elements == Options::Elements::kMagnitude);
+    copy._set_conj(keep_bits && tensor.is_conj());
+    copy._set_neg(keep_bits && tensor.is_neg());
+    return copy;
+  }
+
+ private:
+  using Key = std::tuple<const void*, c10::ScalarType, bool>;
+
+  const at::Tensor& Flat(const at::Tensor& tensor,
+                         std::optional<c10::ScalarType> widened, bool negative,
+                         bool wrapped) {
+    const Key key(tensor.storage().unsafeGetStorageImpl(),
+                  tensor.scalar_type(), negative);
+    const auto [it, inserted] = copies_.try_emplace(key);
+    if (!inserted) return it->second;
+    const at::Tensor flat = FlatView(tensor);
+    if (!widened) {
+      it->second = at::empty(flat.sizes(), flat.options());
+      it->second.copy_(flat);
+      return it->second;
+    }
+    at::Tensor& wide = it->second =
+        at::empty(flat.sizes(), flat.options().dtype(*widened));
+    if (wrapped && options_.scalar_type && tensor.is_floating_point()) {
+      wide.copy_(at::empty(flat.sizes(),
+                           flat.options().dtype(*options_.scalar_type))
+                     .copy_(flat));
+    } else {
+      wide.copy_(flat);
+    }
+    switch (options_.elements) {
+      case Options::Elements::kKeep:
+        break;
+      case Options::Elements::kMagnitude:
+        TakeMagnitudes(wide);
+        if (negative) wide.neg_();
+        break;
+      case Options::Elements::kPerturb:
+        if (!wrapped) {
+          Perturb(static_cast<double*>(wide.mutable_data_ptr()),
+                  wide.numel() * (wide.is_complex() ? 2 : 1), options_.step,
+                  Mix(options_.seed + copies_.size()));
+        }
+        break;
+    }
+    return wide;
+  }
+
+  const Options& options_;
+  std::map<Key, at::Tensor> copies_;
+};
+
+c10::IValue CopyValue(const c10::IValue& value, bool negative,
+                      StorageCopies& copies) {
+  if (value.isTensor()) {
+    const at::Tensor& tensor = value.toTensor();
+    return tensor.defined() ? c10::IValue(copies.Copy(tensor, negative))
+                            : value;
+  }
+  if (value.isList()) {
+    const c10::List<c10::IValue> items = value.toList();
+    c10::impl::GenericList result(items.elementType());
+    result.reserve(items.size());
+    for (const c10::IValue& item : value.toListRef()) {
+      result.push_back(CopyValue(item, negative, copies));
+    }
+    return c10::IValue(std::move(result));
+  }
+  return value;
+}
+
+// Of the type inside an Optional.
+c10::TypeKind KindOf(const c10::Argument& argument) {
+  c10::TypePtr type = argument.real_type();
+  if (const auto optional = type->cast<c10::OptionalType>()) {
+    type = optional->getElementType();
+  }
+  return type->kind();
+}
+
+double RoundedTo(double x, c10::ScalarType type) {
+  switch (type) {
+    case c10::kFloat:
+      return static_cast<double>(static_cast<float>(x));
+    case c10::kHalf:
+      return static_cast<double>(
+          static_cast<float>(c10::Half(static_cast<float>(x))));
+    case c10::kBFloat16:
+      return static_cast<double>(
+          static_cast<float>(c10::BFloat16(static_cast<float>(x))));
+    default:
+      return x;
+  }
+}
+
+c10::IValue ScalarValue(const c10::IValue& value, const Options& options) {
+  c10::Scalar scalar = value.toScalar();
+  if (!scalar.isFloatingPoint()) {
+    if (options.elements == Options::Elements::kMagnitude &&
+        scalar.isIntegral(/*includeBool=*/false)) {
+      return c10::IValue(std::abs(scalar.toLong()));
+    }
+    return value;
+  }
+  double x = scalar.toDouble();
+  if (options.scalar_type) x = RoundedTo(x, *options.scalar_type);
+  if (options.elements == Options::Elements::kMagnitude) x = std::fabs(x);
+  return c10::IValue(x);
+}
+
+// The floating type of the first floating tensor, whose finfo the defaults of
+// an operator come from.
+struct FirstFloating {
+  c10::ScalarType type = c10::kFloat;
+  int64_t longest_side = 1;
+};
+
+std::optional<FirstFloating> FirstFloatingOf(
+    absl::Span<const c10::IValue> arguments) {
+  for (const c10::IValue& value : arguments) {
+    if (!value.isTensor() || !value.toTensor().defined()) continue;
+    const at::Tensor& tensor = value.toTensor();
+    if (!tensor.is_floating_point() && !tensor.is_complex()) continue;
+    FirstFloating first{c10::toRealValueType(tensor.scalar_type()), 1};
+    for (int64_t d = std::max<int64_t>(0, tensor.dim() - 2); d < tensor.dim();
+         ++d) {
+      first.longest_side = std::max(first.longest_side, tensor.size(d));
+    }
+    return first;
+  }
+  return std::nullopt;
+}
+
+struct Finfo {
+  double max;
+  double eps;
+};
+
+Finfo FinfoOf(c10::ScalarType type) {
+  switch (type) {
+    case c10::kHalf:
+      return {65504.0, 0x1p-10};
+    case c10::kBFloat16:
+      return {static_cast<double>(
+                  std::numeric_limits<c10::BFloat16>::max()),
+              0x1p-7};
+    case c10::kFloat:
+      return {static_cast<double>(std::numeric_limits<float>::max()), 0x1p-23};
+    default:
+      return {std::numeric_limits<double>::max(), 0x1p-52};
+  }
+}
+
+// What an operator takes for an argument that is None, if that depends on the
+// dtype (nan_to_num, rms_norm, pinv, matrix_rank, lstsq).
+std::optional<double> DtypeDefault(const std::string& argument,
+                                   const FirstFloating& first) {
+  const Finfo finfo = FinfoOf(first.type);
+  if (argument == "posinf") return finfo.max;
+  if (argument == "neginf") return -finfo.max;
+  if (argument == "eps") return finfo.eps;
+  if (argument == "rtol" || argument == "rcond") {
+    return finfo.eps * static_cast<double>(first.longest_side);
+  }
+  return std::nullopt;
+}
+
+bool HasTensor(absl::Span<const c10::IValue> arguments) {
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [](const c10::IValue& value) {
+                       return (value.isTensor() &&
+                               value.toTensor().defined()) ||
+                              value.isTensorList();
+                     });
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<c10::IValue>> ReferenceArguments(
+    const c10::FunctionSchema& schema, absl::Span<const c10::IValue> arguments,
+    const ReferenceArgumentOptions& options) {
+  return StatusOrOf([&]() -> absl::StatusOr<std::vector<c10::IValue>> {
+    StorageCopies copies(options);
+    const std::optional<FirstFloating> first = FirstFloatingOf(arguments);
+    const bool has_tensor = HasTensor(arguments);
+    std::vector<c10::IValue> result;
+    result.reserve(arguments.size());
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const c10::IValue& value = arguments[i];
+      const c10::Argument& argument = schema.arguments()[i];
+      const c10::TypeKind kind = KindOf(argument);
+      if (kind == c10::TypeKind::NumberType && value.isScalar()) {
+        result.push_back(ScalarValue(value, options));
+      } else if (argument.name() == "pin_memory" && value.isBool()) {
+        result.emplace_back(false);
+      } else if (!options.widen) {
+        result.push_back(CopyValue(value, false, copies));
+      } else if (kind == c10::TypeKind::ScalarTypeType) {
+        if (value.isInt()) {
+          const auto type = static_cast<c10::ScalarType>(value.toInt());
+          result.emplace_back(
+              static_cast<int64_t>(Widened(type, options).value_or(type)));
+        } else if (!has_tensor && options.factory_dtype) {
+          result.emplace_back(static_cast<int64_t>(*options.factory_dtype));
+        } else {
+          result.push_back(value);
+        }
+      } else if (argument.name() == "half_to_float" && value.isBool()) {
+        result.emplace_back(false);
+      } else if (value.isNone() && first &&
+                 options.widening == Widening::kFillDtypeDefaults &&
+                 DtypeDefault(argument.name(), *first)) {
+        result.emplace_back(*DtypeDefault(argument.name(), *first));
+      } else {
+        result.push_back(CopyValue(
+            value, options.negative_argument == static_cast<int>(i), copies));
+      }
+    }
+    return result;
+  });
+}
+
+}  // namespace flaggems
