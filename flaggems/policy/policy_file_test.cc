@@ -80,10 +80,10 @@ TEST(ParsePolicyRowsTest, AHeaderAloneIsNoRow) {
 }
 
 TEST(ParsePolicyRowsTest, WithoutAListOfOperatorsAllAreKnown) {
-  EXPECT_THAT(ParsePolicyRows(
-                  absl::StrCat(kHeader, "nosuch\tsum\t0.5\t1\t1\t0\tw\n"),
-                  "p.tsv", nullptr),
-              IsOk());
+  EXPECT_THAT(
+      ParsePolicyRows(absl::StrCat(kHeader, "nosuch\tsum\t0.5\t1\t1\t0\tw\n"),
+                      "p.tsv", nullptr),
+      IsOk());
 }
 
 struct BadCase {
@@ -99,9 +99,8 @@ class BadPolicyRowsTest : public testing::TestWithParam<BadCase> {};
 TEST_P(BadPolicyRowsTest, IsAnErrorThatNamesFileAndLine) {
   const std::string text =
       absl::StrReplaceAll(GetParam().text, {{" ", "\t"}, {"~", " "}});
-  EXPECT_THAT(
-      ParsePolicyRows(text, "dir/p.tsv", NotNamedNosuch),
-      StatusIs(absl::StatusCode::kInvalidArgument, GetParam().message));
+  EXPECT_THAT(ParsePolicyRows(text, "dir/p.tsv", NotNamedNosuch),
+              StatusIs(absl::StatusCode::kInvalidArgument, GetParam().message));
 }
 
 constexpr char kGood[] = "op class h A B L why\nmm sum 0.5 16 1 0 w\n";
@@ -229,28 +228,29 @@ TEST_P(FindBudgetInRowsTest, RowsOfTheFileComeFirst) {
 
 INSTANTIATE_TEST_SUITE_P(
     Operators, FindBudgetInRowsTest,
-    testing::Values(
-        LookupCase{"add.Tensor", "file:add.Tensor"},
-        LookupCase{"add.Scalar", "file:add"}, LookupCase{"add", "file:add"},
-        LookupCase{"add.out", "file:add"},
-        // By way of the functional form.
-        LookupCase{"add_.Tensor", "file:add.Tensor"},
-        LookupCase{"add_.Scalar", "file:add"},
-        LookupCase{"_foreach_add_.Tensor", "file:add.Tensor"},
-        // Other overloads of div keep the table's rows.
-        LookupCase{"div.Tensor", "file:div.Tensor"},
-        LookupCase{"div.Scalar", "div"},
-        LookupCase{"div.Tensor_mode", "div.Tensor_mode"},
-        // Not the other way round.
-        LookupCase{"mul_.Tensor", "file:mul_"}, LookupCase{"mul.Tensor", "mul"},
-        // Other libraries' operators.
-        LookupCase{"my::op", "file:my::op"},
-        LookupCase{"my::op.small", "file:my::op"},
-        LookupCase{"my::op.big", "file:my::op.big"},
-        LookupCase{"my::op_.big", "file:my::op.big"},
-        LookupCase{"my::mm", "file:my::mm"}, LookupCase{"mm", "mm"},
-        LookupCase{"other::op", "*"}, LookupCase{"my::add.Tensor", "*"},
-        LookupCase{"op", "*"}),
+    testing::Values(LookupCase{"add.Tensor", "file:add.Tensor"},
+                    LookupCase{"add.Scalar", "file:add"},
+                    LookupCase{"add", "file:add"},
+                    LookupCase{"add.out", "file:add"},
+                    // By way of the functional form.
+                    LookupCase{"add_.Tensor", "file:add.Tensor"},
+                    LookupCase{"add_.Scalar", "file:add"},
+                    LookupCase{"_foreach_add_.Tensor", "file:add.Tensor"},
+                    // Other overloads of div keep the table's rows.
+                    LookupCase{"div.Tensor", "file:div.Tensor"},
+                    LookupCase{"div.Scalar", "div"},
+                    LookupCase{"div.Tensor_mode", "div.Tensor_mode"},
+                    // Not the other way round.
+                    LookupCase{"mul_.Tensor", "file:mul_"},
+                    LookupCase{"mul.Tensor", "mul"},
+                    // Other libraries' operators.
+                    LookupCase{"my::op", "file:my::op"},
+                    LookupCase{"my::op.small", "file:my::op"},
+                    LookupCase{"my::op.big", "file:my::op.big"},
+                    LookupCase{"my::op_.big", "file:my::op.big"},
+                    LookupCase{"my::mm", "file:my::mm"}, LookupCase{"mm", "mm"},
+                    LookupCase{"other::op", "*"},
+                    LookupCase{"my::add.Tensor", "*"}, LookupCase{"op", "*"}),
     [](const auto& info) {
       std::string name = std::to_string(info.index) + "_" + info.param.op;
       for (char& c : name) {

@@ -109,13 +109,13 @@ class BadSuppressionTest : public testing::TestWithParam<BadCase> {};
 TEST_P(BadSuppressionTest, IsAnErrorThatNamesFileAndLine) {
   const std::string text =
       "mm torch.float32 value 2027-01-01 w\n\n# c\n" + GetParam().line + "\n";
-  EXPECT_THAT(
-      Suppressions::Parse(text, "dir/s.txt", kToday, NotNamedNosuch),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               "dir/s.txt:4: " + GetParam().message));
+  EXPECT_THAT(Suppressions::Parse(text, "dir/s.txt", kToday, NotNamedNosuch),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "dir/s.txt:4: " + GetParam().message));
 }
 
-constexpr char kForm[] = " is missing; a line is: op dtype reason YYYY-MM-DD why";
+constexpr char kForm[] =
+    " is missing; a line is: op dtype reason YYYY-MM-DD why";
 constexpr char kDay[] = " is not a day; write YYYY-MM-DD, such as 2027-01-31";
 constexpr char kReasons[] =
     " is not a reason of a FAIL; write one of value, special, shape, dtype, "
@@ -195,8 +195,8 @@ TEST_P(FindSuppressionTest, TheFirstLineThatMatches) {
       "add        *              value   2027-01-01 any dtype\n"
       "add        torch.float16  *       2027-01-01 any reason\n"
       "my::op     *              *       2027-01-01 mine\n");
-  const Suppression* found = suppressions.Find(
-      GetParam().op, GetParam().dtype, GetParam().verdict);
+  const Suppression* found =
+      suppressions.Find(GetParam().op, GetParam().dtype, GetParam().verdict);
   EXPECT_EQ(found == nullptr ? "" : found->why, GetParam().why);
 }
 
@@ -216,19 +216,38 @@ INSTANTIATE_TEST_SUITE_P(
         {"OtherDtypeAndReason", kAddTensor, "torch.float32",
          Verdict::kFailSpecial, ""},
         {"NoOutput", kAddTensor, "", Verdict::kFailThrow, ""},
-        {"NoOutputAnyDtype", {"my", "op", "x"}, "", Verdict::kFailThrow, "mine"},
-        {"OtherNamespace", {"my", "add", "Tensor"}, "torch.float16",
-         Verdict::kFailValue, ""},
-        {"AtensOp", {"aten", "op", ""}, "torch.float16", Verdict::kFailValue,
+        {"NoOutputAnyDtype",
+         {"my", "op", "x"},
+         "",
+         Verdict::kFailThrow,
+         "mine"},
+        {"OtherNamespace",
+         {"my", "add", "Tensor"},
+         "torch.float16",
+         Verdict::kFailValue,
          ""},
-        {"InPlaceForm", {"aten", "add_", "Tensor"}, "torch.float16",
-         Verdict::kFailValue, ""},
+        {"AtensOp",
+         {"aten", "op", ""},
+         "torch.float16",
+         Verdict::kFailValue,
+         ""},
+        {"InPlaceForm",
+         {"aten", "add_", "Tensor"},
+         "torch.float16",
+         Verdict::kFailValue,
+         ""},
         {"Pass", kAddTensor, "torch.float16", Verdict::kPass, ""},
         {"Skip", {"my", "op", ""}, "torch.float16", Verdict::kSkipSize, ""},
-        {"Error", {"my", "op", ""}, "torch.float16", Verdict::kErrorReference,
+        {"Error",
+         {"my", "op", ""},
+         "torch.float16",
+         Verdict::kErrorReference,
          ""},
-        {"Untrusted", {"my", "op", ""}, "torch.float16",
-         Verdict::kUntrustedReference, ""},
+        {"Untrusted",
+         {"my", "op", ""},
+         "torch.float16",
+         Verdict::kUntrustedReference,
+         ""},
     }),
     [](const auto& info) { return info.param.name; });
 

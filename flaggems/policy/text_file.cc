@@ -21,8 +21,8 @@ constexpr size_t kMaxQuoted = 60;
 
 absl::StatusOr<std::string> ReadTextFile(absl::string_view option,
                                          const std::string& path) {
-  const std::string what = absl::StrCat(
-      option, ": cannot read \"", absl::Utf8SafeCHexEscape(path), "\"");
+  const std::string what = absl::StrCat(option, ": cannot read \"",
+                                        absl::Utf8SafeCHexEscape(path), "\"");
   const auto failed = [&](int error) {
     const absl::Status cause = absl::ErrnoToStatus(error, what);
     return absl::Status(
@@ -59,9 +59,8 @@ absl::Status ForEachLine(
     if (content.empty() || content[0] == '#') continue;
     const absl::Status status = line(number, each);
     if (!status.ok()) {
-      return absl::Status(
-          status.code(),
-          absl::StrCat(file, ":", number, ": ", status.message()));
+      return absl::Status(status.code(), absl::StrCat(file, ":", number, ": ",
+                                                      status.message()));
     }
   }
   return absl::OkStatus();
@@ -69,7 +68,8 @@ absl::Status ForEachLine(
 
 std::string Quoted(absl::string_view text) {
   const bool cut = text.size() > kMaxQuoted;
-  return absl::StrCat("\"", absl::Utf8SafeCHexEscape(text.substr(0, kMaxQuoted)),
+  return absl::StrCat("\"",
+                      absl::Utf8SafeCHexEscape(text.substr(0, kMaxQuoted)),
                       cut ? "...\"" : "\"");
 }
 

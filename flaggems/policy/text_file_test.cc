@@ -41,11 +41,10 @@ TEST(ReadTextFileTest, AFileThatCannotBeReadIsOneErrorWithPathAndCause) {
                        "policy_file: cannot read \"" + missing +
                            "\": No such file or directory; name a readable "
                            "file, or none"));
-  EXPECT_THAT(
-      ReadTextFile("suppressions", testing::TempDir()),
-      StatusIs(absl::StatusCode::kFailedPrecondition,
-               AllOf(StartsWith("suppressions: cannot read \""),
-                     HasSubstr("Is a directory"))));
+  EXPECT_THAT(ReadTextFile("suppressions", testing::TempDir()),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(StartsWith("suppressions: cannot read \""),
+                             HasSubstr("Is a directory"))));
   EXPECT_THAT(ReadTextFile("f", ""),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("\"\"")));
 }
@@ -80,9 +79,8 @@ TEST(ForEachLineTest, StopsAtTheFirstErrorAndSaysWhere) {
   EXPECT_THAT(ForEachLine("a\n\nb\nc\n", "dir/f.txt",
                           [&](int, absl::string_view line) {
                             ++calls;
-                            return line == "b"
-                                       ? absl::OutOfRangeError("too b")
-                                       : absl::OkStatus();
+                            return line == "b" ? absl::OutOfRangeError("too b")
+                                               : absl::OkStatus();
                           }),
               StatusIs(absl::StatusCode::kOutOfRange, "dir/f.txt:3: too b"));
   EXPECT_EQ(calls, 2);
@@ -92,8 +90,7 @@ TEST(QuotedTest, IsOneShortLine) {
   EXPECT_EQ(Quoted(""), "\"\"");
   EXPECT_EQ(Quoted("a b"), "\"a b\"");
   EXPECT_EQ(Quoted(absl::string_view("\0\n\"", 3)), "\"\\x00\\n\\\"\"");
-  EXPECT_EQ(Quoted(std::string(60, 'x')),
-            "\"" + std::string(60, 'x') + "\"");
+  EXPECT_EQ(Quoted(std::string(60, 'x')), "\"" + std::string(60, 'x') + "\"");
   EXPECT_EQ(Quoted(std::string(61, 'x')),
             "\"" + std::string(60, 'x') + "...\"");
 }
