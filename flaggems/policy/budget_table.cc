@@ -1,7 +1,10 @@
 #include "flaggems/policy/budget_table.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
+#include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -41,14 +44,6 @@ const BudgetRow* Find(absl::string_view pattern) {
         return candidate.pattern < wanted;
       });
   return row != last && row->pattern == pattern ? row : nullptr;
-}
-
-const BudgetRow* FindOperator(absl::string_view name,
-                              absl::string_view overload) {
-  if (const BudgetRow* row = Find(absl::StrCat(name, ".", overload))) {
-    return row;
-  }
-  return Find(name);
 }
 
 }  // namespace
@@ -108,23 +103,35 @@ bool HasBudget(OpClass op_class) {
 
 absl::Span<const BudgetRow> BudgetRows() { return kBudgetRows; }
 
-const BudgetRow& FindBudget(const OpKey& op) {
-  const BudgetRow& other = *(std::end(kBudgetRows) - 1);
-  if (op.ns != "aten") return other;
+std::vector<std::string> BudgetPatterns(const OpKey& op) {
   const absl::string_view name = op.name;
   // Dunder names ("__iand__") are no in-place forms of others.
   const bool in_place =
       absl::EndsWith(name, "_") && !absl::EndsWith(name, "__");
-  const absl::string_view forms[] = {
-      name, in_place ? absl::StripSuffix(name, "_") : name};
-  for (absl::string_view form : forms) {
-    if (const BudgetRow* row = FindOperator(form, op.overload)) return *row;
+  std::vector<absl::string_view> forms = {name};
+  if (in_place) forms.push_back(absl::StripSuffix(name, "_"));
+  if (absl::StartsWith(name, "_foreach_")) {
+    for (size_t i = 0, count = forms.size(); i < count; ++i) {
+      forms.push_back(absl::StripPrefix(forms[i], "_foreach_"));
+    }
   }
+  std::vector<std::string> patterns;
   for (absl::string_view form : forms) {
-    if (!absl::ConsumePrefix(&form, "_foreach_")) break;
-    if (const BudgetRow* row = FindOperator(form, op.overload)) return *row;
+    if (!op.overload.empty()) {
+      patterns.push_back(absl::StrCat(form, ".", op.overload));
+    }
+    patterns.emplace_back(form);
   }
-  return other;
+  return patterns;
+}
+
+const BudgetRow& FindBudget(const OpKey& op) {
+  if (op.ns == "aten") {
+    for (const std::string& pattern : BudgetPatterns(op)) {
+      if (const BudgetRow* row = Find(pattern)) return *row;
+    }
+  }
+  return *(std::end(kBudgetRows) - 1);
 }
 
 }  // namespace flaggems

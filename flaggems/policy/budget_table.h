@@ -6,6 +6,8 @@
 // are generated from op_policy.tsv by make_budget_rows.py.
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -75,6 +77,10 @@ struct BudgetRow {
 
 // Sorted by pattern but for the last row, which is for every other operator.
 absl::Span<const BudgetRow> BudgetRows();
+
+// The patterns of rows that hold for `op`, the nearest first, as FindBudget()
+// below says; without a namespace.
+std::vector<std::string> BudgetPatterns(const OpKey& op);
 
 // The row of an overload. The first that exists of
 //   its own ("div.Tensor_mode"),

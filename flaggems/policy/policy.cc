@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "flaggems/policy/skip_rules.h"
 #include "flaggems/policy/tolerance_rules.h"
 
 namespace flaggems {
@@ -10,7 +9,7 @@ namespace flaggems {
 Policy::Policy(PolicyOptions options) : options_(std::move(options)) {}
 
 std::optional<std::string> Policy::SkipReason(const OpTraits& op) const {
-  return flaggems::SkipReason(op, OriginalSkipRules(), options_.skip,
+  return flaggems::SkipReason(op, options_.skip_rules, options_.skip,
                               options_.no_skip);
 }
 
@@ -44,6 +43,15 @@ Tolerance Policy::ToleranceFor(const OpTraits& op,
                                const CallTraits& call) const {
   return EffectiveTolerance(op.key, call, OriginalToleranceRules(),
                             options_.tolerance);
+}
+
+BudgetRow Policy::BudgetFor(const OpKey& op) const {
+  return FindBudget(op, options_.rows);
+}
+
+bool Policy::Suppressed(const OpKey& op, absl::string_view dtype,
+                        Verdict verdict) const {
+  return options_.suppressions.Find(op, dtype, verdict) != nullptr;
 }
 
 bool Policy::OnVerdict(OpLedger& ledger, Verdict verdict,

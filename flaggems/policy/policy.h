@@ -8,11 +8,18 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "flaggems/comparator/tolerance.h"
+#include "flaggems/core/op_key.h"
 #include "flaggems/core/throttle.h"
 #include "flaggems/core/verdict.h"
+#include "flaggems/policy/budget_table.h"
 #include "flaggems/policy/op_ledger.h"
 #include "flaggems/policy/op_traits.h"
+#include "flaggems/policy/policy_file.h"
+#include "flaggems/policy/skip_rules.h"
+#include "flaggems/policy/suppressions.h"
 
 namespace flaggems {
 
@@ -25,6 +32,11 @@ struct PolicyOptions {
   bool log_once = true;
   std::vector<std::string> skip;
   std::vector<std::string> no_skip;
+  // What skip and no_skip change; outlives the policy.
+  absl::Span<const SkipRule> skip_rules = OriginalSkipRules();
+  // The contents of policy_file and suppressions.
+  std::vector<PolicyRow> rows;
+  Suppressions suppressions;
 };
 
 // Immutable and thread-safe; what changes is in the ledger.
@@ -48,6 +60,17 @@ class Policy {
 
   // The tolerance of an admitted call.
   Tolerance ToleranceFor(const OpTraits& op, const CallTraits& call) const;
+
+  // How an operator is judged by the tolerance model `budget`: the row of
+  // PolicyOptions::rows, else that of the table (policy_file.h). Its texts live
+  // as long as the policy. Costs a look-up by name, so keep it for an operator
+  // that is called often.
+  BudgetRow BudgetFor(const OpKey& op) const;
+
+  // Whether a FAIL is an accepted one (Suppressions::Find()): the call then
+  // ends in kSkipSuppressed.
+  bool Suppressed(const OpKey& op, absl::string_view dtype,
+                  Verdict verdict) const;
 
   // Counts the verdict of an admitted call and ends its check. UNTRUSTED gives
   // the slot back: the call proved nothing. kSkipSuppressed does not: the call

@@ -9,12 +9,18 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/civil_time.h"
 #include "flaggems/comparator/tolerance.h"
 #include "flaggems/core/op_key.h"
+#include "flaggems/core/status_testutil.h"
 #include "flaggems/core/throttle.h"
 #include "flaggems/core/verdict.h"
+#include "flaggems/policy/budget_table.h"
 #include "flaggems/policy/op_ledger.h"
 #include "flaggems/policy/op_traits.h"
+#include "flaggems/policy/policy_file.h"
+#include "flaggems/policy/skip_rules.h"
+#include "flaggems/policy/suppressions.h"
 #include "gtest/gtest.h"
 
 namespace flaggems {
@@ -214,6 +220,66 @@ TEST(PolicyTest, SkipReasonUsesTheOptions) {
   EXPECT_FALSE(reason("relu"));
   EXPECT_TRUE(reason("copy_"));
   EXPECT_FALSE(reason("add"));
+}
+
+TEST(PolicyTest, SkipRulesAreChosen) {
+  PolicyOptions options;
+  options.skip_rules = StrictSkipRules();
+  options.skip = {"mm"};
+  options.no_skip = {"set_"};
+  const Policy policy(options);
+  const auto reason = [&policy](const char* name) {
+    OpTraits op;
+    op.key = {"aten", name, ""};
+    return policy.SkipReason(op);
+  };
+  EXPECT_FALSE(reason("clone"));
+  EXPECT_FALSE(reason("uniform_"));
+  EXPECT_TRUE(reason("resize_"));
+  EXPECT_FALSE(reason("set_"));
+  EXPECT_TRUE(reason("mm"));
+}
+
+TEST(PolicyTest, BudgetIsTheRowOfTheFileElseOfTheTable) {
+  PolicyOptions options;
+  PolicyRow row;
+  row.pattern = "my::mm";
+  row.op_class = OpClass::kSum;
+  row.constants = {0.5, 32, 1, 0};
+  row.why = "blocked";
+  options.rows = {row};
+  const Policy policy(std::move(options));
+  const BudgetRow mine = policy.BudgetFor({"my", "mm", "out"});
+  EXPECT_EQ(mine.op_class, OpClass::kSum);
+  EXPECT_EQ(mine.constants.a, 32);
+  EXPECT_EQ(mine.note, "blocked");
+  EXPECT_EQ(policy.BudgetFor(kMm).pattern, "mm");
+  EXPECT_EQ(policy.BudgetFor({"my", "other", ""}).pattern, "*");
+}
+
+TEST(PolicyTest, SuppressionsAreThoseOfTheOptions) {
+  PolicyOptions options;
+  auto suppressions =
+      Suppressions::Parse("mm torch.float16 value 2027-01-31 known", "s.txt",
+                          absl::CivilDay(2027, 1, 31), nullptr);
+  ASSERT_THAT(suppressions, IsOk());
+  options.suppressions = *std::move(suppressions);
+  const Policy policy(options);
+  EXPECT_TRUE(policy.Suppressed(kMm, "torch.float16", Verdict::kFailValue));
+  EXPECT_FALSE(policy.Suppressed(kMm, "torch.float16", Verdict::kFailShape));
+  EXPECT_FALSE(policy.Suppressed(kMm, "torch.float32", Verdict::kFailValue));
+  EXPECT_FALSE(
+      Policy({}).Suppressed(kMm, "torch.float16", Verdict::kFailValue));
+}
+
+TEST(PolicyTest, ASuppressedCallWasJudged) {
+  const Policy policy(Options(1));
+  OpLedger ledger(kMm);
+  ASSERT_EQ(policy.Admit(ledger, {}), std::nullopt);
+  EXPECT_FALSE(policy.OnVerdict(ledger, Verdict::kSkipSuppressed));
+  EXPECT_FALSE(ledger.reported());
+  EXPECT_EQ(ledger.count(Verdict::kSkipSuppressed), 1);
+  EXPECT_EQ(policy.Settled(ledger), Verdict::kSkipThrottle);
 }
 
 TEST(PolicyTest, ToleranceHasTheHalfPrecisionFloor) {

@@ -154,6 +154,42 @@ constexpr SkipRule kOriginalSkipRules[] = {
     {On::kName, "uniform_", kRandom},
 };
 
+// Reasons of the strict table.
+constexpr absl::string_view kResizes =
+    "changes the size of its argument: new elements are uninitialised, and the "
+    "others stay what they were";
+constexpr absl::string_view kSets =
+    "makes its argument refer to other memory, computes nothing";
+constexpr absl::string_view kPins =
+    "where in host memory a tensor lies is not seen in its elements";
+
+constexpr SkipRule kStrictSkipRules[] = {
+    {On::kName, "_local_scalar_dense",
+     "reads one element into a number of the host, computes nothing"},
+    {On::kName, "record_stream",
+     "tells the allocator of a stream, has no result"},
+
+    {On::kName, "_pin_memory", kPins},
+    {On::kName, "pin_memory", kPins},
+
+    {On::kName, "_resize_output", kResizes},
+    {On::kName, "_resize_output_", kResizes},
+    {On::kName, "resize", kResizes},
+    {On::kName, "resize_", kResizes},
+    {On::kName, "resize_as", kResizes},
+    {On::kName, "resize_as_", kResizes},
+    {On::kName, "resize_as_sparse", kResizes},
+    {On::kName, "resize_as_sparse_", kResizes},
+    {On::kName, "sparse_resize", kResizes},
+    {On::kName, "sparse_resize_", kResizes},
+    {On::kName, "sparse_resize_and_clear", kResizes},
+    {On::kName, "sparse_resize_and_clear_", kResizes},
+
+    {On::kName, "set", kSets},
+    {On::kName, "set_", kSets},
+    {On::kName, "set_data", kSets},
+};
+
 bool Matches(const SkipRule& rule, const OpTraits& op) {
   switch (rule.on) {
     case On::kOutVariant:
@@ -171,6 +207,8 @@ bool Matches(const SkipRule& rule, const OpTraits& op) {
 }  // namespace
 
 absl::Span<const SkipRule> OriginalSkipRules() { return kOriginalSkipRules; }
+
+absl::Span<const SkipRule> StrictSkipRules() { return kStrictSkipRules; }
 
 bool PatternMatches(absl::string_view pattern, const OpKey& key) {
   absl::string_view ns = "aten";

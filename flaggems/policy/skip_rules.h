@@ -1,8 +1,8 @@
 #ifndef FLAGGEMS_POLICY_SKIP_RULES_H_
 #define FLAGGEMS_POLICY_SKIP_RULES_H_
 
-// Which operators are never checked, and why. Rules on the schema come before
-// rules on names; the first that matches decides.
+// Which operators are never checked, and why. A table for each profile; the
+// first row that matches decides.
 
 #include <optional>
 #include <string>
@@ -33,7 +33,13 @@ struct SkipRule {
 // that can be judged all the same are not in it; sort, topk and argsort are
 // compared with the native CPU kernel exactly, values and indices, and where an
 // unstable kernel may order ties otherwise, the option `skip` leaves them out.
+// Rules on the schema come before rules on names.
 absl::Span<const SkipRule> OriginalSkipRules();
+
+// The table of profile `strict`: operators that have no result to judge, by
+// name alone. Views, copies, random, uninitialised and out variants are not in
+// it: each is judged by what it promises (OpClass).
+absl::Span<const SkipRule> StrictSkipRules();
 
 // True if `pattern` ("mm", "add.Tensor", "aten::mm", "aten::add.out") names
 // this operator: all its overloads when the pattern has none. Without "ns::"

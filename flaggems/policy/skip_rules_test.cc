@@ -32,8 +32,11 @@ std::optional<std::string> Reason(
   return SkipReason(op, OriginalSkipRules(), skip, no_skip);
 }
 
-TEST(OriginalSkipRulesTest, EveryRowCanBeReachedAndSaysWhy) {
-  const absl::Span<const SkipRule> rules = OriginalSkipRules();
+class SkipRulesTest
+    : public testing::TestWithParam<absl::Span<const SkipRule> (*)()> {};
+
+TEST_P(SkipRulesTest, EveryRowCanBeReachedAndSaysWhy) {
+  const absl::Span<const SkipRule> rules = GetParam()();
   ASSERT_GT(rules.size(), 3u);
   for (size_t i = 0; i < rules.size(); ++i) {
     const SkipRule& rule = rules[i];
@@ -60,6 +63,12 @@ TEST(OriginalSkipRulesTest, EveryRowCanBeReachedAndSaysWhy) {
     EXPECT_EQ(SkipReason(op, rules.subspan(i), {}, {}), std::string(rule.why));
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Profiles, SkipRulesTest,
+                         testing::Values(&OriginalSkipRules, &StrictSkipRules),
+                         [](const auto& info) {
+                           return info.index == 0 ? "Original" : "Strict";
+                         });
 
 TEST(OriginalSkipRulesTest, SchemaComesBeforeNames) {
   OpTraits op = Traits("normal.Tensor_float_out");
@@ -113,6 +122,49 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"arange", false}, Case{"cat", false},
                     Case{"add_.Tensor", false}, Case{"viewer", false},
                     Case{"my::clone", false}, Case{"my::uniform_", false}),
+    [](const auto& info) {
+      std::string name = info.param.op;
+      for (char& c : name) {
+        if (c == '.' || c == ':') c = '_';
+      }
+      return name;
+    });
+
+class StrictSkipRulesTest : public testing::TestWithParam<Case> {};
+
+TEST_P(StrictSkipRulesTest, SkipsWhatHasNothingToJudge) {
+  OpTraits op = Traits(GetParam().op);
+  EXPECT_EQ(SkipReason(op, StrictSkipRules(), {}, {}).has_value(),
+            GetParam().skipped);
+  // Whatever the schema says.
+  op.is_out_variant = true;
+  op.is_mutable = true;
+  op.returns_view = true;
+  op.nondeterministic_seeded = true;
+  EXPECT_EQ(SkipReason(op, StrictSkipRules(), {}, {}).has_value(),
+            GetParam().skipped);
+  const std::vector<std::string> itself = {GetParam().op};
+  EXPECT_TRUE(SkipReason(op, StrictSkipRules(), itself, {}).has_value());
+  EXPECT_FALSE(SkipReason(op, StrictSkipRules(), itself, itself).has_value());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Operators, StrictSkipRulesTest,
+    testing::Values(Case{"record_stream", true}, Case{"_pin_memory", true},
+                    Case{"pin_memory", true}, Case{"_local_scalar_dense", true},
+                    Case{"set_.source_Tensor", true}, Case{"resize_", true},
+                    Case{"resize.out", true}, Case{"resize_as_", true},
+                    Case{"_resize_output_", true},
+                    // Judged by their meaning.
+                    Case{"view", false}, Case{"as_strided", false},
+                    Case{"detach", false}, Case{"clone", false},
+                    Case{"copy_", false}, Case{"_to_copy", false},
+                    Case{"empty.memory_format", false},
+                    Case{"new_empty_strided", false}, Case{"uniform_", false},
+                    Case{"randn", false}, Case{"native_dropout", false},
+                    Case{"add.out", false}, Case{"mm.out", false},
+                    Case{"normal.Tensor_float_out", false}, Case{"set", true},
+                    Case{"reset", false}, Case{"my::set_", false}),
     [](const auto& info) {
       std::string name = info.param.op;
       for (char& c : name) {
