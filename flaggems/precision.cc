@@ -12,6 +12,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/civil_time.h"
+#include "absl/time/time.h"
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/check/check_session.h"
 #include "flaggems/check/checked_op.h"
@@ -19,10 +21,14 @@
 #include "flaggems/core/status_macros.h"
 #include "flaggems/log_setup.h"
 #include "flaggems/policy/budget_table.h"
+#include "flaggems/policy/policy_file.h"
 #include "flaggems/policy/policy.h"
 #include "flaggems/policy/skip_rules.h"
+#include "flaggems/policy/suppressions.h"
 #include "flaggems/reference/native_cpu_reference.h"
 #include "flaggems/registrar/checking_registrar.h"
+#include "flaggems/registrar/observed_ops.h"
+#include "flaggems/registrar/observer.h"
 #include "flaggems/registrar/plain_registrar.h"
 #include "flaggems/registry/kernel_registry.h"
 #include "flaggems/registry/register_kernel.h"
@@ -77,8 +83,33 @@ class Precision {
   bool at_exit_installed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-PolicyOptions PolicyOptionsOf(const PrecisionOptions& options) {
+// Whether torch has an operator that a pattern of a policy file names.
+KnownOperator KnowsOperator() {
+  return [known = KnownOperators()](absl::string_view pattern) {
+    return absl::c_any_of(known, [&](const OpKey& key) {
+      return PatternMatches(pattern, key);
+    });
+  };
+}
+
+absl::StatusOr<PolicyOptions> PolicyOptionsOf(const PrecisionOptions& options) {
   PolicyOptions policy;
+  policy.throttle = options.throttle;
+  if (options.tolerance == ToleranceModel::kBudget) {
+    policy.skip_rules = StrictSkipRules();
+  }
+  if (!options.policy_file.empty()) {
+    FG_ASSIGN_OR_RETURN(policy.rows,
+                        ReadPolicyFile(options.policy_file, KnowsOperator()));
+  }
+  if (!options.suppressions.empty()) {
+    FG_ASSIGN_OR_RETURN(
+        policy.suppressions,
+        Suppressions::Read(options.suppressions,
+                           absl::ToCivilDay(Clock::System().Now(),
+                                            absl::LocalTimeZone()),
+                           KnowsOperator()));
+  }
   policy.tolerance = {options.rtol, options.atol};
   policy.max_checks = options.max_checks;
   policy.max_numel = options.max_numel;
@@ -136,7 +167,10 @@ absl::Status EnablePrecisionCheck(const PrecisionOptions& options) {
   FG_RETURN_IF_ERROR(CheckOperatorNames("skip", options.skip));
   FG_RETURN_IF_ERROR(CheckOperatorNames("no_skip", options.no_skip));
   CheckSessionOptions session;
-  session.policy = PolicyOptionsOf(options);
+  FG_ASSIGN_OR_RETURN(session.policy, PolicyOptionsOf(options));
+  session.tolerance_model = options.tolerance;
+  session.memory_limit = options.memory_mb << 20;
+  session.poison = options.poison;
   session.profile = options.profile;
   session.rank = JobRank();
   FG_ASSIGN_OR_RETURN(std::unique_ptr<RecordSink> sink,
@@ -201,6 +235,28 @@ absl::StatusOr<Registration> OnlyEnable(const std::vector<std::string>& include,
   return registration;
 }
 
+absl::StatusOr<Registration> Observe(const ObserveOptions& options) {
+  FG_ASSIGN_OR_RETURN(const std::vector<Observed> ops,
+                      SelectObserved(options.include, options.exclude));
+  auto state = std::make_unique<Registration::State>();
+  for (const Observed& op : ops) {
+    absl::StatusOr<std::unique_ptr<InstalledKernel>> installed =
+        InstallObserver(op.handle, c10::DispatchKey::CPU,
+                        &Precision::Instance().runtime());
+    if (absl::IsAlreadyExists(installed.status()) && !op.named) continue;
+    if (!installed.ok()) return installed.status();
+    state->kernels.push_back(*std::move(installed));
+    state->ops.push_back(op.key.ToString());
+  }
+  if (state->ops.empty()) {
+    return absl::InvalidArgumentError(
+        "include matches no operator that can be observed");
+  }
+  Registration registration;
+  registration.state_ = std::move(state);
+  return registration;
+}
+
 absl::StatusOr<std::vector<KernelInfo>> ListKernels(
     const std::vector<std::string>& include,
     const std::vector<std::string>& exclude, const PrecisionOptions& options) {
@@ -209,13 +265,14 @@ absl::StatusOr<std::vector<KernelInfo>> ListKernels(
                       KernelRegistry::Build(KernelRegistrar::All()));
   FG_ASSIGN_OR_RETURN(const std::vector<KernelRegistry::Kernel> kernels,
                       registry.Select(include, exclude));
-  const Policy policy(PolicyOptionsOf(options));
+  FG_ASSIGN_OR_RETURN(PolicyOptions policy_options, PolicyOptionsOf(options));
+  const Policy policy(std::move(policy_options));
   std::vector<KernelInfo> infos;
   for (const KernelRegistry::Kernel& kernel : kernels) {
     KernelInfo info;
     info.op = kernel.key.ToString();
     info.backend = BackendName(kernel.entry->backend);
-    info.op_class = std::string(OpClassName(FindBudget(kernel.key).op_class));
+    info.op_class = std::string(OpClassName(policy.BudgetFor(kernel.key).op_class));
     info.place = absl::StrCat(kernel.entry->file, ":", kernel.entry->line);
     const std::optional<c10::OperatorHandle> op = FindOperator(kernel.key);
     if (!op) {

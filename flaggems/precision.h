@@ -2,8 +2,8 @@
 #define FLAGGEMS_PRECISION_H_
 
 // The precision check: every call of an enabled operator is run by its kernel,
-// computed again by torch's native CPU kernel, and compared; operators that
-// disagree are logged.
+// computed again by torch's native CPU kernel (profile strict: in float64), and
+// compared; operators that disagree are logged.
 //
 //   flaggems::PrecisionOptions options;             // FlagGems' defaults
 //   options.path = "precision.log";
@@ -70,6 +70,15 @@ struct EnableOptions {
   std::vector<std::string> exclude;
 };
 
+struct ObserveOptions {
+  // Operators to observe: names as in OnlyEnable() ("mm", "aten::add.out",
+  // "my::op"), or patterns with "*" for any text, matched against the full name
+  // ("aten::*", "aten::_foreach_*"). A pattern leaves out what cannot be
+  // observed; a name that cannot is an error.
+  std::vector<std::string> include = {"aten::*"};
+  std::vector<std::string> exclude;  // names and patterns, as include
+};
+
 // Kernels that are installed. Destroying it restores what was registered
 // before. While another thread may be calling one of the operators, do not
 // destroy it: torch's dispatcher swaps kernels without a lock
@@ -87,6 +96,7 @@ class Registration {
  private:
   friend absl::StatusOr<Registration> OnlyEnable(
       const std::vector<std::string>& include, const EnableOptions& options);
+  friend absl::StatusOr<Registration> Observe(const ObserveOptions& options);
   struct State;
   std::unique_ptr<State> state_;
 };
@@ -109,6 +119,17 @@ absl::StatusOr<Registration> Enable(const EnableOptions& options = {});
 // kNotFound.
 absl::StatusOr<Registration> OnlyEnable(const std::vector<std::string>& include,
                                         const EnableOptions& options = {});
+
+// Checks the CPU kernels that are registered now, whoever wrote them; each goes
+// on computing what it computes. Kernels that were there when this library was
+// loaded are torch's own and are judged with an allowance for their 16-bit
+// roundings; those registered since are judged against them.
+//
+// kInvalidArgument  nothing to observe: `include` is empty or matches nothing
+// kNotFound         a name that no operator, or none with a CPU kernel, has
+// kAlreadyExists    a kernel of Enable(), OnlyEnable() or Observe() is alive
+//                   there (patterns leave those out)
+absl::StatusOr<Registration> Observe(const ObserveOptions& options = {});
 
 // One linked kernel and how its calls are treated.
 struct KernelInfo {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/hash/hash.h"
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "flaggems/aten/dtype_of.h"
@@ -55,6 +56,65 @@ ValueDesc Describe(const c10::IValue& value) {
         return item.kind != ValueDesc::Kind::kNone;
       });
   return has_tensor ? ValueDesc::List(std::move(items)) : ValueDesc();
+}
+
+// Sizes that kernels may treat alike: of one magnitude, and whole tiles or not.
+uint64_t SizeClass(int64_t size) {
+  uint64_t magnitude = 0;
+  while (size >> magnitude > 1) ++magnitude;
+  return 4 * magnitude + (size % 32 == 0 ? 2 : 0) + (size % 4 == 0 ? 1 : 0);
+}
+
+// How memory is laid out, as far as kernels choose a path by it.
+uint64_t LayoutClass(const at::Tensor& tensor) {
+  if (!IsPlainTensor(tensor)) return 0;
+  uint64_t layout = tensor.is_contiguous() ? 1 : 2;
+  if (!tensor.is_contiguous()) {
+    for (const int64_t stride : tensor.strides()) {
+      layout = 4 * layout + (stride == 0 ? 1 : stride == 1 ? 2 : 3);
+    }
+  }
+  const bool aligned = tensor.storage_offset() % 16 == 0;
+  return 4 * layout + (aligned ? 0 : 1) + (tensor.is_conj() ? 2 : 0);
+}
+
+// What CallTraits::signature is of a value.
+template <typename Hash>
+Hash AddSignature(Hash hash, const c10::IValue& value) {
+  if (value.isTensor() && value.toTensor().defined()) {
+    const at::Tensor& tensor = value.toTensor();
+    hash = Hash::combine(std::move(hash), static_cast<int>(tensor.scalar_type()),
+                         tensor.dim(), LayoutClass(tensor));
+    if (IsPlainTensor(tensor)) {
+      for (const int64_t size : tensor.sizes()) {
+        hash = Hash::combine(std::move(hash), SizeClass(size));
+      }
+    }
+  } else if (value.isTensorList() || value.isOptionalTensorList()) {
+    for (const c10::IValue& item : value.toListRef()) {
+      hash = AddSignature(std::move(hash), item);
+    }
+  } else if (value.isBool()) {
+    hash = Hash::combine(std::move(hash), value.toBool());
+  } else {
+    hash = Hash::combine(std::move(hash), value.isNone());
+  }
+  return hash;
+}
+
+struct Signature {
+  absl::Span<const c10::IValue> arguments;
+  template <typename Hash>
+  friend Hash AbslHashValue(Hash hash, const Signature& signature) {
+    for (const c10::IValue& value : signature.arguments) {
+      hash = AddSignature(std::move(hash), value);
+    }
+    return hash;
+  }
+};
+
+uint64_t SignatureOf(absl::Span<const c10::IValue> arguments) {
+  return absl::Hash<Signature>()(Signature{arguments});
 }
 
 }  // namespace
@@ -118,6 +178,7 @@ std::vector<bool> WritableArguments(const c10::OperatorHandle& op) {
 
 CallTraits CallTraitsOf(absl::Span<const c10::IValue> arguments) {
   CallTraits traits;
+  traits.signature = SignatureOf(arguments);
   VisitTensors(arguments, [&](const at::Tensor& tensor) {
     if (!IsPlainTensor(tensor)) {
       traits.supported = false;

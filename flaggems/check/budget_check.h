@@ -15,9 +15,9 @@ namespace flaggems {
 
 class BudgetCheck final : public CallCheck {
  public:
-  // `op` and `row` outlive the check. `memory_limit` in bytes, for all copies
+  // `op`, and the texts of `row`, outlive the check. `memory_limit` in bytes, for all copies
   // and references of the call; 0: no limit.
-  BudgetCheck(const JudgedOp& op, const BudgetRow& row, int64_t memory_limit)
+  BudgetCheck(const JudgedOp& op, BudgetRow row, int64_t memory_limit)
       : op_(op), row_(row), memory_limit_(memory_limit) {}
   ~BudgetCheck() override;
 
@@ -29,7 +29,7 @@ class BudgetCheck final : public CallCheck {
   KernelCall Call(absl::Span<const c10::IValue> outputs) const;
 
   const JudgedOp& op_;
-  const BudgetRow& row_;
+  const BudgetRow row_;
   const int64_t memory_limit_;
   std::vector<c10::IValue> arguments_;
   std::optional<Snapshot> before_;

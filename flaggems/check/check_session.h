@@ -13,6 +13,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "flaggems/config/precision_options.h"
 #include "flaggems/core/clock.h"
 #include "flaggems/core/op_key.h"
 #include "flaggems/policy/policy.h"

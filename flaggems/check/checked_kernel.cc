@@ -139,7 +139,7 @@ class CheckedCall {
   const std::shared_ptr<CheckSession> session_;
   const uint64_t signature_;
   CheckRecord record_;
-  const std::unique_ptr<CallCheck> check_;
+  std::unique_ptr<CallCheck> check_;
   absl::Status prepared_;
   bool ended_ = false;  // its verdict is counted
 };

@@ -104,8 +104,7 @@ class CheckedKernelTest : public testing::Test {
                                   Body reference) {
     const OpKey key{"checked_kernel_test", name, ""};
     handle_ = FindOperator(key);
-    auto op = std::make_shared<CheckedOp>();
-    op->traits = OpTraitsOf(*handle_);
+    auto op = std::make_shared<CheckedOp>(*handle_);
     op->ledger = runtime_.ledgers().Get(key);
     op->gate = std::make_shared<Gate>(
         *handle_, op->ledger->counter(Verdict::kSkipDisabled));
@@ -113,7 +112,7 @@ class CheckedKernelTest : public testing::Test {
         std::make_unique<BodyKernel>(std::move(kernel)));
     auto fake = std::make_shared<FakeReference>(std::move(reference));
     reference_ = fake.get();
-    op->reference = fake;
+    op->judged.reference = fake;
     op_ = op;
     checked_ = MakeCheckedKernel(op, &runtime_);
     runtime_.Add(op);
@@ -411,7 +410,7 @@ TEST_F(CheckedKernelTest, AThrowingReferenceIsAnError) {
 
 TEST_F(CheckedKernelTest, WithoutAReferenceCallsAreUnsupported) {
   Start();
-  Make("twice", kTwice, kTwice)->reference = nullptr;
+  Make("twice", kTwice, kTwice)->judged.reference = nullptr;
   Call(F32({1}));
   EXPECT_EQ(Count(Verdict::kSkipUnsupported), 1);
 }

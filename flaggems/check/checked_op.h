@@ -22,6 +22,8 @@ namespace flaggems {
 // Immutable once it was added to a CheckRuntime; shared by the installed
 // kernel and the registration that made it.
 struct CheckedOp {
+  explicit CheckedOp(const c10::OperatorHandle& op) : judged(op) {}
+
   OpLedger* ledger = nullptr;  // of the runtime, outlives the operator
   // Every call goes through it.
   std::shared_ptr<Gate> gate;

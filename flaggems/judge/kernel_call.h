@@ -20,6 +20,9 @@ namespace flaggems {
 
 // What is known of the operator; lives as long as the check.
 struct JudgedOp {
+  // Looks at schema and tags; the rest is the caller's.
+  explicit JudgedOp(const c10::OperatorHandle& op);
+
   c10::OperatorHandle handle;
   OpTraits traits;
   // Computes the call again on host tensors.

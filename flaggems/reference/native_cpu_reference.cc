@@ -26,6 +26,15 @@ class NativeKernels {
     return instance;
   }
 
+  // Every CPU kernel that is registered now.
+  void CaptureAll() {
+    for (const c10::OperatorName& name :
+         c10::Dispatcher::singleton().getAllOpNames()) {
+      const auto op = c10::Dispatcher::singleton().findOp(name);
+      if (op) Get(*op, c10::DispatchKey::CPU);
+    }
+  }
+
   KernelPointer Get(const c10::OperatorHandle& op, c10::DispatchKey key) {
     absl::MutexLock lock(&mutex_);
     const auto [it, inserted] = kernels_.try_emplace(std::make_tuple(
@@ -64,6 +73,17 @@ class CapturedCpuKernel : public Reference {
  private:
   const KernelPointer kernel_;
 };
+
+// Before the registrations of the program that links this library (which have
+// the default priority), so that a kernel which the program registers over a
+// native one is judged by that and not by itself. An exception would end the
+// program: what could not be captured here is captured when it is asked for.
+__attribute__((constructor(1000))) void CaptureNativeKernels() {
+  StatusOrOf([] {
+    NativeKernels::Instance().CaptureAll();
+    return absl::OkStatus();
+  }).IgnoreError();
+}
 
 }  // namespace
 

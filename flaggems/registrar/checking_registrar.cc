@@ -41,11 +41,10 @@ CheckingRegistrar::CheckingRegistrar(CheckRuntime* runtime,
 absl::StatusOr<std::unique_ptr<InstalledKernel>> CheckingRegistrar::Install(
     const KernelRegistry::Kernel& kernel) {
   FG_ASSIGN_OR_RETURN(std::unique_ptr<DispatcherSlot> slot,
-                      DispatcherSlot::Reserve(kernel));
-  auto op = std::make_shared<CheckedOp>();
-  op->judged.handle = slot->op();
-  op->judged.traits = OpTraitsOf(slot->op());
-  op->judged.writable = WritableArguments(slot->op());
+                      DispatcherSlot::Reserve(
+                          kernel.key, DispatchKeyOf(kernel.entry->backend),
+                          KernelOrigin(*kernel.entry)));
+  auto op = std::make_shared<CheckedOp>(slot->op());
   op->ledger = runtime_->ledgers().Get(kernel.key);
   op->gate = std::make_shared<Gate>(
       slot->op(), op->ledger->counter(Verdict::kSkipDisabled));

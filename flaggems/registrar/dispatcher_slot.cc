@@ -24,18 +24,18 @@ class ReservedSlots {
     static ReservedSlots& instance = *new ReservedSlots();
     return instance;
   }
-  bool Add(const KernelRegistry::Kernel& kernel) {
+  bool Add(const OpKey& op, c10::DispatchKey key) {
     absl::MutexLock lock(&mutex_);
-    return slots_.emplace(kernel.key, kernel.entry->backend).second;
+    return slots_.emplace(op, key).second;
   }
-  void Remove(const KernelRegistry::Kernel& kernel) {
+  void Remove(const OpKey& op, c10::DispatchKey key) {
     absl::MutexLock lock(&mutex_);
-    slots_.erase({kernel.key, kernel.entry->backend});
+    slots_.erase({op, key});
   }
 
  private:
   absl::Mutex mutex_;
-  std::set<std::pair<OpKey, Backend>> slots_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::pair<OpKey, c10::DispatchKey>> slots_ ABSL_GUARDED_BY(mutex_);
 };
 
 class OverrideWarningFilter : public c10::WarningHandler {
@@ -52,49 +52,61 @@ class OverrideWarningFilter : public c10::WarningHandler {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DispatcherSlot>> DispatcherSlot::Reserve(
-    const KernelRegistry::Kernel& kernel) {
-  const std::optional<c10::OperatorHandle> op = FindOperator(kernel.key);
+    const OpKey& op_key, c10::DispatchKey key, std::string origin) {
+  const std::optional<c10::OperatorHandle> op = FindOperator(op_key);
   if (!op) {
     return absl::NotFoundError(absl::StrCat(
-        "torch has no operator ", kernel.key.ToString(), " (registered at ",
-        kernel.entry->file, ":", kernel.entry->line,
+        "torch has no operator ", op_key.ToString(), " (registered at ", origin,
         "); check name and overload, or define its schema first"));
   }
-  if (!ReservedSlots::Instance().Add(kernel)) {
+  if (!ReservedSlots::Instance().Add(op_key, key)) {
     return absl::AlreadyExistsError(absl::StrCat(
-        kernel.key.ToString(), " on ", BackendName(kernel.entry->backend),
+        op_key.ToString(), " on ", c10::toString(key),
         " is enabled already; destroy the Registration that enabled it first"));
   }
-  return std::unique_ptr<DispatcherSlot>(new DispatcherSlot(kernel, *op));
+  return std::unique_ptr<DispatcherSlot>(
+      new DispatcherSlot(op_key, key, std::move(origin), *op));
 }
 
-DispatcherSlot::DispatcherSlot(KernelRegistry::Kernel kernel,
-                               c10::OperatorHandle op)
-    : kernel_(std::move(kernel)), op_(std::move(op)) {}
+DispatcherSlot::DispatcherSlot(OpKey op_key, c10::DispatchKey key,
+                               std::string origin, c10::OperatorHandle op)
+    : op_key_(std::move(op_key)),
+      key_(key),
+      origin_(std::move(origin)),
+      op_(std::move(op)) {}
 
 DispatcherSlot::~DispatcherSlot() {
   registration_.reset();
-  ReservedSlots::Instance().Remove(kernel_);
+  ReservedSlots::Instance().Remove(op_key_, key_);
 }
 
 absl::Status DispatcherSlot::Fill(InstallableKernel kernel) {
+  return Register(std::move(kernel.function), kernel.signature,
+                  std::move(kernel.inferred_schema));
+}
+
+absl::Status DispatcherSlot::Fill(c10::KernelFunction kernel) {
+  return Register(std::move(kernel), std::nullopt, nullptr);
+}
+
+absl::Status DispatcherSlot::Register(
+    c10::KernelFunction function,
+    std::optional<c10::impl::CppSignature> signature,
+    std::unique_ptr<c10::FunctionSchema> schema) {
   OverrideWarningFilter filter;
   const c10::WarningUtils::WarningHandlerGuard guard(&filter);
   const absl::Status status = StatusOrOf([&] {
     registration_ = std::make_unique<c10::RegistrationHandleRAII>(
         c10::Dispatcher::singleton().registerImpl(
-            op_.operator_name(), DispatchKeyOf(kernel_.entry->backend),
-            std::move(kernel.function), kernel.signature,
-            std::move(kernel.inferred_schema),
-            absl::StrCat("flaggems, registered at ", kernel_.entry->file, ":",
-                         kernel_.entry->line)));
+            op_.operator_name(), key_, std::move(function), signature,
+            std::move(schema),
+            absl::StrCat("flaggems, registered at ", origin_)));
     return absl::OkStatus();
   });
   if (status.ok()) return status;
   return absl::InvalidArgumentError(
-      absl::StrCat(kernel_.entry->file, ":", kernel_.entry->line,
-                   ": torch refuses this kernel for ", kernel_.key.ToString(),
-                   ": ", status.message()));
+      absl::StrCat(origin_, ": torch refuses this kernel for ",
+                   op_key_.ToString(), ": ", status.message()));
 }
 
 }  // namespace flaggems

@@ -18,4 +18,8 @@ const char* BackendName(Backend backend) {
   return c10::toString(DispatchKeyOf(backend));
 }
 
+std::string KernelOrigin(const KernelEntry& entry) {
+  return std::string(entry.file) + ":" + std::to_string(entry.line);
+}
+
 }  // namespace flaggems

@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <string>
 
 #include "flaggems/registry/gate.h"
 
@@ -40,6 +41,9 @@ struct KernelEntry {
   // The kernel behind a gate.
   InstallableKernel (*make_gated)(std::shared_ptr<Gate> gate);
 };
+
+// "file.cc:12", where the kernel is registered.
+std::string KernelOrigin(const KernelEntry& entry);
 
 }  // namespace flaggems
 

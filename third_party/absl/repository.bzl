@@ -11,6 +11,7 @@ def absl_repository(name):
             "//absl/base:core_headers": "absl_core_headers",
             "//absl/container:flat_hash_map": "absl_flat_hash_map",
             "//absl/container:flat_hash_set": "absl_flat_hash_set",
+            "//absl/hash": "absl_hash",
             "//absl/container:inlined_vector": "absl_inlined_vector",
             "//absl/flags:flag": "absl_flags",
             "//absl/flags:parse": "absl_flags_parse",
