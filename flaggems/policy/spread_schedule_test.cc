@@ -67,7 +67,7 @@ TEST(SpreadScheduleTest, GapsGrowWithTheCallAndVary) {
 }
 
 TEST(SpreadScheduleTest, AboutEightLogarithmsOfTheCalls) {
-  for (int64_t calls : {1'000, 1'000'000}) {
+  for (int64_t calls : {1'000, 100'000}) {
     double sum = 0;
     for (uint64_t seed = 0; seed < kSeeds; ++seed) {
       SpreadSchedule schedule(seed);
