@@ -115,6 +115,7 @@ class CheckedCall {
     record_.want = std::move(judgement.want);
     record_.message = std::move(judgement.message);
     if (judgement.allowed) record_.atol = *judgement.allowed;
+    if (judgement.score) op_.ledger->NoteScore(*judgement.score);
     if (OutcomeOf(record_.verdict) == Outcome::kError) {
       session_->NoteError(record_.op, record_.message);
     }

@@ -69,6 +69,13 @@ bool OpLedger::exhausted(int64_t max_checks) const {
   return finished_.load(std::memory_order_acquire) >= max_checks;
 }
 
+void OpLedger::NoteScore(double score) {
+  double worst = worst_score_.load(std::memory_order_relaxed);
+  while (score > worst && !worst_score_.compare_exchange_weak(
+                              worst, score, std::memory_order_relaxed)) {
+  }
+}
+
 bool OpLedger::MarkReported() {
   return !reported_.exchange(true, std::memory_order_acq_rel);
 }
@@ -79,6 +86,7 @@ void OpLedger::Reset() {
   }
   call_.store(0, std::memory_order_relaxed);
   reported_.store(false, std::memory_order_release);
+  worst_score_.store(0, std::memory_order_relaxed);
   spread_.Reset();
   // Frees the used slots and leaves the held ones. In this order too few slots
   // look free in between, never too many.

@@ -66,6 +66,12 @@ class OpLedger {
   // finished the last check did before is visible to the caller.
   bool exhausted(int64_t max_checks) const;
 
+  // Keeps the highest score of a judged call; 0 before the first.
+  void NoteScore(double score);
+  double worst_score() const {
+    return worst_score_.load(std::memory_order_relaxed);
+  }
+
   // True for exactly one caller: the one that reports this operator.
   bool MarkReported();
   bool reported() const { return reported_.load(std::memory_order_acquire); }
@@ -81,6 +87,7 @@ class OpLedger {
   std::atomic<int64_t> admitted_{0};  // slots held or used
   std::atomic<int64_t> finished_{0};  // slots used; never more than admitted_
   std::atomic<bool> reported_{false};
+  std::atomic<double> worst_score_{0};
   SpreadSchedule spread_;
 };
 

@@ -17,6 +17,7 @@ using Reasons = std::map<std::string, int64_t>;
 OpSummary SummaryOf(const OpLedger& ledger) {
   OpSummary summary;
   summary.op = ledger.key().ShortName();
+  summary.worst_score = ledger.worst_score();
   for (int i = 0; i < kNumVerdicts; ++i) {
     const Verdict verdict = static_cast<Verdict>(i);
     // Read once, so that the sums hold while other threads count.

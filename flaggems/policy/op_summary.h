@@ -25,6 +25,8 @@ struct OpSummary {
   std::map<std::string, int64_t> skipped;
   std::map<std::string, int64_t> errors;
   std::map<std::string, int64_t> untrusted;
+  // max(error / allowed error) over the judged calls; above 1 is wrong.
+  double worst_score = 0;
 };
 
 // The operators that were called, sorted by name. Thread-safe; calls that end
