@@ -28,6 +28,7 @@ struct Command {
 
 const Command& RunCommand();
 const Command& ListCommand();
+const Command& SelftestCommand();
 
 }  // namespace flaggems
 
