@@ -39,7 +39,7 @@ double KolmogorovSmirnov::Distance() const {
   if (count_ == 0) return 0;
   const double n = static_cast<double>(count_);
   double distance = 0;
-  int64_t surely_below = 0;   // draws that are surely <= the point
+  int64_t surely_below = 0;  // draws that are surely <= the point
   int64_t may_be_below = 0;  // draws that may be below the point
   for (int64_t i = 0; i <= spacings_; ++i) {
     const double point =

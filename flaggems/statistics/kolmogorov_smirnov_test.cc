@@ -91,22 +91,23 @@ TEST_P(RightDrawsTest, AlarmNoMoreOftenThanAlpha) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, RightDrawsTest,
-    testing::Values(
-        DrawCase{"Exact",
-                 [](double u, KolmogorovSmirnov& test) { test.Add(u, u); }},
-        DrawCase{"Rounded",
-                 [](double u, KolmogorovSmirnov& test) {
-                   const double x = std::nearbyint(u * 8) / 8;
-                   test.Add(x - 1.0 / 16, x + 1.0 / 16);
-                 }},
-        DrawCase{"Bernoulli",
-                 [](double u, KolmogorovSmirnov& test) {
-                   if (u < 0.3) {
-                     test.Add(0, 0.3);
-                   } else {
-                     test.Add(0.3, 1);
-                   }
-                 }}),
+    testing::Values(DrawCase{"Exact",
+                             [](double u, KolmogorovSmirnov& test) {
+                               test.Add(u, u);
+                             }},
+                    DrawCase{"Rounded",
+                             [](double u, KolmogorovSmirnov& test) {
+                               const double x = std::nearbyint(u * 8) / 8;
+                               test.Add(x - 1.0 / 16, x + 1.0 / 16);
+                             }},
+                    DrawCase{"Bernoulli",
+                             [](double u, KolmogorovSmirnov& test) {
+                               if (u < 0.3) {
+                                 test.Add(0, 0.3);
+                               } else {
+                                 test.Add(0.3, 1);
+                               }
+                             }}),
     [](const auto& info) { return info.param.name; });
 
 class WrongDrawsTest : public testing::TestWithParam<DrawCase> {};
@@ -121,27 +122,26 @@ TEST_P(WrongDrawsTest, Alarm) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, WrongDrawsTest,
-    testing::Values(
-        DrawCase{"TopMissing",
-                 [](double u, KolmogorovSmirnov& test) {
-                   test.Add(u * 0.99, u * 0.99);
-                 }},
-        DrawCase{"BottomMissing",
-                 [](double u, KolmogorovSmirnov& test) {
-                   test.Add(0.01 + u * 0.99, 0.01 + u * 0.99);
-                 }},
-        DrawCase{"Squared",
-                 [](double u, KolmogorovSmirnov& test) {
-                   test.Add(u * u, u * u);
-                 }},
-        DrawCase{"BernoulliOfAnotherP",
-                 [](double u, KolmogorovSmirnov& test) {
-                   if (u < 0.28) {
-                     test.Add(0, 0.3);
-                   } else {
-                     test.Add(0.3, 1);
-                   }
-                 }}),
+    testing::Values(DrawCase{"TopMissing",
+                             [](double u, KolmogorovSmirnov& test) {
+                               test.Add(u * 0.99, u * 0.99);
+                             }},
+                    DrawCase{"BottomMissing",
+                             [](double u, KolmogorovSmirnov& test) {
+                               test.Add(0.01 + u * 0.99, 0.01 + u * 0.99);
+                             }},
+                    DrawCase{"Squared",
+                             [](double u, KolmogorovSmirnov& test) {
+                               test.Add(u * u, u * u);
+                             }},
+                    DrawCase{"BernoulliOfAnotherP",
+                             [](double u, KolmogorovSmirnov& test) {
+                               if (u < 0.28) {
+                                 test.Add(0, 0.3);
+                               } else {
+                                 test.Add(0.3, 1);
+                               }
+                             }}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -63,8 +63,7 @@ RoundingBias::Summary RoundingBias::summary() const {
   // Twice, for the choice of the side.
   summary.p_value = std::min(
       1.0, 2 * PoissonUpper(static_cast<double>(flips), expected_flips_));
-  summary.significant =
-      flips >= kMinFlips && summary.p_value < kSignificance;
+  summary.significant = flips >= kMinFlips && summary.p_value < kSignificance;
   return summary;
 }
 

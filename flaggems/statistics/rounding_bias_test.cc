@@ -202,8 +202,7 @@ TEST(RightKernelTest, StaysSilent) {
       const double want = static_cast<double>(x) * y + z;
       const double error =
           0x1p-23 * (std::abs(static_cast<double>(x) * y) + std::abs(z));
-      const auto step =
-          RoundingStepOf(Round(sum, format), want, error, format);
+      const auto step = RoundingStepOf(Round(sum, format), want, error, format);
       if (!step.has_value()) continue;
       flips += step->steps != 0;
       bias.Add({&*step, 1});
@@ -222,8 +221,7 @@ TEST(RightKernelTest, StaysSilentOnConstantData) {
   RoundingBias bias;
   const double next_to_a_tie = 1 + 0x1p-8 + 0x1p-25;
   for (int i = 0; i < 1'000'000; ++i) {
-    const auto step =
-        RoundingStepOf(1, next_to_a_tie, 0x1p-24, BFloat16());
+    const auto step = RoundingStepOf(1, next_to_a_tie, 0x1p-24, BFloat16());
     ASSERT_TRUE(step.has_value());
     ASSERT_EQ(step->steps, -1);
     bias.Add({&*step, 1});

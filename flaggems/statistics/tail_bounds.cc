@@ -39,8 +39,8 @@ double BoundedSumTwoSided(double sum, double n, double p, double p_slack) {
   const double mean = std::clamp(share, low, high);
   if (share == mean) return 1;
   if (share < 0 || share > 1) return 0;  // impossible
-  return Double(Probability(-n * (XLogXOverY(share, mean) +
-                                  XLogXOverY(1 - share, 1 - mean))));
+  return Double(Probability(
+      -n * (XLogXOverY(share, mean) + XLogXOverY(1 - share, 1 - mean))));
 }
 
 double PoissonUpper(double k, double mu) {
