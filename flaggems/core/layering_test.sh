@@ -9,7 +9,7 @@ set -u
 # Prints "file:line:text" of every violation below $1, a flaggems/ folder.
 violations() {
   local root=$1 package
-  for package in config core policy comparator sink; do
+  for package in config core policy comparator sink statistics; do
     [[ -d "$root/$package" ]] || continue
     grep -rnE --include='*.h' --include='*.cc' --include='*.cu' \
       '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"](ATen|c10|caffe2|torch)/' \
