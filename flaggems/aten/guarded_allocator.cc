@@ -3,11 +3,15 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 
 namespace flaggems {
 namespace {
@@ -23,7 +27,48 @@ struct Block {
   size_t size = 0;     // of the memory
 };
 
-void DeleteBlock(void* context) { delete static_cast<Block*>(context); }
+// The living blocks by the start of their memory: users of the allocator's raw
+// interface free by that address alone. Leaked: blocks are freed during static
+// destruction too.
+class Blocks {
+ public:
+  static Blocks& Instance() {
+    static Blocks& instance = *new Blocks();
+    return instance;
+  }
+  void Add(void* memory, Block block) {
+    absl::MutexLock lock(&mutex_);
+    blocks_[memory] = std::make_unique<Block>(std::move(block));
+  }
+  // Null if `memory` is none of ours.
+  std::unique_ptr<Block> Take(void* memory) {
+    absl::MutexLock lock(&mutex_);
+    const auto it = blocks_.find(memory);
+    if (it == blocks_.end()) return nullptr;
+    std::unique_ptr<Block> block = std::move(it->second);
+    blocks_.erase(it);
+    return block;
+  }
+  const Block* Find(const void* memory) {
+    absl::MutexLock lock(&mutex_);
+    const auto it = blocks_.find(const_cast<void*>(memory));
+    return it == blocks_.end() ? nullptr : it->second.get();
+  }
+
+ private:
+  absl::Mutex mutex_;
+  absl::flat_hash_map<void*, std::unique_ptr<Block>> blocks_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+c10::DeleterFnPtr base_raw_deleter = nullptr;
+
+void DeleteBlock(void* memory) { Blocks::Instance().Take(memory).reset(); }
+
+// What raw_deallocate() calls: of a block or of memory from outside a scope.
+void DeleteRaw(void* memory) {
+  if (Blocks::Instance().Take(memory) == nullptr) base_raw_deleter(memory);
+}
 
 void Fill(char* begin, size_t size) {
   // Whole pairs, then a last byte: sizes may be odd.
@@ -46,19 +91,21 @@ int64_t FirstChange(const char* begin, size_t size) {
 
 class GuardingAllocator final : public c10::Allocator {
  public:
-  explicit GuardingAllocator(c10::Allocator* base) : base_(base) {}
+  explicit GuardingAllocator(c10::Allocator* base) : base_(base) {
+    base_raw_deleter = base->raw_deleter();
+  }
 
   c10::DataPtr allocate(size_t size) override {
     if (depth == 0 || size == 0) return base_->allocate(size);
-    auto block = std::make_unique<Block>();
     // An even size, so that the second guard starts on a pair.
     const size_t even = size + size % 2;
-    block->whole = base_->allocate(even + 2 * kGuardBytes);
-    block->size = size;
-    char* const begin = static_cast<char*>(block->whole.get());
+    Block block{base_->allocate(even + 2 * kGuardBytes), size};
+    char* const begin = static_cast<char*>(block.whole.get());
     Fill(begin, even + 2 * kGuardBytes);
-    return {begin + kGuardBytes, block.release(), &DeleteBlock,
-            c10::Device(c10::kCPU)};
+    char* const memory = begin + kGuardBytes;
+    Blocks::Instance().Add(memory, std::move(block));
+    // Memory and context are one, as the raw interface wants it.
+    return {memory, memory, &DeleteBlock, c10::Device(c10::kCPU)};
   }
 
   bool is_simple_data_ptr(const c10::DataPtr& data) const override {
@@ -67,7 +114,7 @@ class GuardingAllocator final : public c10::Allocator {
   }
 
   c10::DeleterFnPtr raw_deleter() const override {
-    return base_->raw_deleter();
+    return base_raw_deleter == nullptr ? nullptr : &DeleteRaw;
   }
 
   void copy_data(void* dest, const void* src, size_t count) const override {
@@ -80,7 +127,7 @@ class GuardingAllocator final : public c10::Allocator {
 
 const Block* BlockOf(const c10::Storage& storage) {
   return storage.data_ptr().get_deleter() == &DeleteBlock
-             ? static_cast<const Block*>(storage.data_ptr().get_context())
+             ? Blocks::Instance().Find(storage.data_ptr().get_context())
              : nullptr;
 }
 

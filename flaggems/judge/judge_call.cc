@@ -17,31 +17,12 @@
 #include "flaggems/judge/contract.h"
 #include "flaggems/judge/meaning.h"
 #include "flaggems/judge/numbers.h"
+#include "flaggems/judge/random_properties.h"
 #include "flaggems/judge/reference_runs.h"
+#include "flaggems/judge/unread_results.h"
 
 namespace flaggems {
 namespace {
-
-// Results that hold nothing a caller may read, or what differs by device.
-struct UnreadRow {
-  absl::string_view op;
-  int first;  // results [first, last]
-  int last;
-  bool only_in_eval;  // when the argument training (train) is false
-  absl::string_view why;
-};
-
-constexpr UnreadRow kUnread[] = {
-    {"_ctc_loss", 1, 1, false, "log_alpha has cells that are never written"},
-    {"_embedding_bag", 1, 3, false, "internal to the backward pass"},
-    {"_embedding_bag_forward_only", 1, 3, false, "internal"},
-    {"log_sigmoid_forward", 1, 1, false, "a buffer; empty on some devices"},
-    {"native_batch_norm", 1, 2, true, "saved statistics of no batch"},
-    {"_native_batch_norm_legit", 1, 2, true, "saved statistics of no batch"},
-    {"cudnn_batch_norm", 1, 3, true, "saved statistics of no batch"},
-    {"_batch_norm_with_update", 3, 3, false, "a reserve of the backend"},
-    {"linalg_lu_factor_ex", 2, 2, false, "error codes"},
-};
 
 class CallJudge {
  public:
@@ -129,14 +110,6 @@ class CallJudge {
                                 " was changed by a call that was refused"));
   }
 
-  const c10::IValue* Argument(absl::string_view name) const {
-    const auto& arguments = call_.op.handle.schema().arguments();
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      if (arguments[i].name() == name) return &call_.before.arguments()[i];
-    }
-    return nullptr;
-  }
-
   // Without its random part an operator is judged as any other.
   bool IsRandomCall() const {
     if (!call_.op.traits.nondeterministic_seeded &&
@@ -144,33 +117,60 @@ class CallJudge {
       return false;
     }
     for (const absl::string_view name : {"dropout_p", "dropout"}) {
-      const c10::IValue* const p = Argument(name);
+      const c10::IValue* const p = FindArgument(call_, name);
       if (p != nullptr && p->isDouble() && p->toDouble() == 0) return false;
     }
-    return !InEval();
-  }
-
-  bool InEval() const {
-    for (const absl::string_view name : {"training", "train"}) {
-      const c10::IValue* const value = Argument(name);
-      if (value != nullptr && value->isBool()) return !value->toBool();
-    }
-    return false;
+    return !InEval(call_);
   }
 
   void JudgeRandomCall() {
-    Report(Differs(Verdict::kUntrustedReference,
-                   "random numbers without a property to judge them by"));
+    if (!HasRandomProperties(call_.op.traits.key)) {
+      Report(Differs(Verdict::kUntrustedReference,
+                     "random numbers without a property to judge them by"));
+      return;
+    }
+    const absl::StatusOr<std::vector<c10::IValue>> outputs =
+        OnHost(call_.outputs);
+    const absl::StatusOr<std::vector<c10::IValue>> arguments =
+        OnHost(call_.arguments);
+    if (!outputs.ok() || !arguments.ok()) {
+      Report(Differs(Verdict::kErrorOutOfMemory,
+                     "no memory to copy the results to the host"));
+      return;
+    }
+    absl::StatusOr<std::optional<RandomFailure>> failure =
+        JudgeRandom(call_.op.handle, call_.before.arguments(), *outputs,
+                    *arguments);
+    if (!failure.ok()) {
+      Report(Differs(Verdict::kErrorComparison,
+                     std::string(failure.status().message())));
+      return;
+    }
+    if (!*failure) {
+      Report(Judgement{});
+      return;
+    }
+    Judgement judgement =
+        Differs(Verdict::kFailRandom,
+                absl::StrCat((*failure)->property, ": ", (*failure)->message));
+    judgement.output_index = (*failure)->output_index;
+    judgement.worst_index = std::move((*failure)->worst_index);
+    judgement.got = std::move((*failure)->got);
+    judgement.want = std::move((*failure)->want);
+    Report(std::move(judgement));
   }
 
-  bool IsUnread(int output) const {
-    for (const UnreadRow& row : kUnread) {
-      if (row.op == call_.op.traits.key.name && row.first <= output &&
-          output <= row.last && (!row.only_in_eval || InEval())) {
-        return true;
-      }
-    }
-    return false;
+  // Tensors of other devices copied to the CPU.
+  static absl::StatusOr<std::vector<c10::IValue>> OnHost(
+      absl::Span<const c10::IValue> values) {
+    bool host = true;
+    VisitTensors(values, [&](const at::Tensor& tensor) {
+      host = host && tensor.device().is_cpu();
+    });
+    if (host) return std::vector<c10::IValue>(values.begin(), values.end());
+    absl::StatusOr<Snapshot> copy = Snapshot::Take(values);
+    if (!copy.ok()) return copy.status();
+    return std::move(*copy).TakeArguments();
   }
 
   void JudgeValues() {
@@ -182,7 +182,7 @@ class CallJudge {
     for (size_t i = 0; i < got.size(); ++i) {
       if (got[i].list_size >= 0) continue;
       const int index = output++;
-      if (IsUnread(index)) continue;
+      if (IsUnread(call_, index)) continue;
       const bool is_argument = i >= outputs;
       // In-place and out operators return what they wrote.
       if (is_argument && IsAmong(got[i].value, got, outputs)) continue;

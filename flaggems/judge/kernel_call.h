@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "flaggems/aten/snapshot.h"
 #include "flaggems/policy/budget_table.h"
@@ -45,6 +46,10 @@ struct KernelCall {
   // can only have been written by this one.
   bool alone = true;
 };
+
+// The argument of that name as it was before the call; null if the schema has
+// none.
+const c10::IValue* FindArgument(const KernelCall& call, absl::string_view name);
 
 }  // namespace flaggems
 

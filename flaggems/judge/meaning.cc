@@ -98,11 +98,7 @@ class MeaningJudge {
   }
 
   const c10::IValue* Argument(absl::string_view name) const {
-    const auto& arguments = call_.op.handle.schema().arguments();
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      if (arguments[i].name() == name) return &call_.before.arguments()[i];
-    }
-    return nullptr;
+    return FindArgument(call_, name);
   }
 
   bool Flag(absl::string_view name) const {

@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/core/enum_tag.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
@@ -372,7 +373,11 @@ class NumberJudge {
     }
     // Single elements can be lucky in every draw: none has less than the
     // median.
-    const double median = Median(std::move(changes));
+    // Where an element depends on elements of its own alone, its size is no
+    // measure for that of others.
+    const double median = call_.op.handle.hasTag(at::Tag::pointwise)
+                              ? 0
+                              : Median(std::move(changes));
     const double median_ratio = Median(std::move(ratios));
     for (int64_t i = 0; i < numel; ++i) {
       const double floor = std::max(median, w[i] * median_ratio);
@@ -496,10 +501,28 @@ class NumberJudge {
       judgement.allowed =
           ErrorAt(*judgement.worst_index, want) / comparison.score;
     }
-    if (judgement.verdict == Verdict::kFailValue && budget_.n > 1) {
+    if (judgement.verdict == Verdict::kFailValue && Overflows(comparison, want)) {
+      judgement.verdict = Verdict::kFailSpecial;
+      judgement.message = "the reference overflows in this dtype";
+    } else if (judgement.verdict == Verdict::kFailValue && budget_.n > 1) {
       judgement.message = absl::StrFormat("%.0f terms", budget_.n);
     }
     return judgement;
+  }
+
+  // The worst element is finite where the reference rounds to Inf.
+  bool Overflows(const Comparison& comparison, const at::Tensor& want) const {
+    const std::optional<FloatFormat> format =
+        FloatFormatOf(DTypeOf(got_.scalar_type()));
+    if (!format || !format->has_infinity || !want.is_floating_point()) {
+      return false;
+    }
+    at::Tensor element = want;
+    for (const int64_t i : IndexOf(comparison.worst, want.sizes())) {
+      element = element.select(0, i);
+    }
+    return std::fabs(element.to(c10::kDouble).item<double>()) >=
+           format->overflow;
   }
 
   double ErrorAt(const std::vector<int64_t>& index,

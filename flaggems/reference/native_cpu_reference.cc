@@ -1,8 +1,11 @@
 #include "flaggems/reference/native_cpu_reference.h"
 
+#include <ATen/core/Tensor.h>
+
 #include <map>
 #include <string>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -40,14 +43,27 @@ class NativeKernels {
     const auto [it, inserted] = kernels_.try_emplace(std::make_tuple(
         op.operator_name().name, op.operator_name().overload_name, key));
     if (inserted && op.hasComputedKernelForDispatchKey(key)) {
+      if (op.hasKernelForDispatchKey(c10::DispatchKey::Conjugate)) {
+        handles_conjugates_.insert(op.operator_name());
+      }
       it->second = std::make_shared<const c10::SafeKernelFunction>(
           op.getComputedKernelForDispatchKey(key));
     }
     return it->second;
   }
 
+  // Whether the operator's own kernels were given conjugate and negative bits
+  // when its kernel was captured; of other operators the dispatcher carries
+  // them out before it calls a kernel.
+  bool HandlesConjugates(const c10::OperatorHandle& op) {
+    absl::MutexLock lock(&mutex_);
+    return handles_conjugates_.count(op.operator_name()) > 0;
+  }
+
  private:
   absl::Mutex mutex_;
+  std::unordered_set<c10::OperatorName> handles_conjugates_
+      ABSL_GUARDED_BY(mutex_);
   std::map<std::tuple<std::string, std::string, c10::DispatchKey>,
            KernelPointer>
       kernels_ ABSL_GUARDED_BY(mutex_);
@@ -55,12 +71,15 @@ class NativeKernels {
 
 class CapturedCpuKernel : public Reference {
  public:
-  explicit CapturedCpuKernel(KernelPointer kernel)
-      : kernel_(std::move(kernel)) {}
+  CapturedCpuKernel(KernelPointer kernel, bool handles_conjugates)
+      : kernel_(std::move(kernel)), handles_conjugates_(handles_conjugates) {}
 
   absl::StatusOr<std::vector<c10::IValue>> Compute(
       std::vector<c10::IValue> arguments) const override {
     return StatusOrOf([&]() -> absl::StatusOr<std::vector<c10::IValue>> {
+      if (!handles_conjugates_) {
+        for (c10::IValue& argument : arguments) Resolve(argument);
+      }
       kernel_->callBoxed(kernel_->opHandle(),
                          c10::DispatchKeySet(c10::DispatchKey::CPU),
                          &arguments);
@@ -71,7 +90,18 @@ class CapturedCpuKernel : public Reference {
   std::string name() const override { return "cpu"; }
 
  private:
+  // A tensor with a lazy sign becomes one without. (What an operator writes has
+  // none: the dispatcher makes it write elsewhere.)
+  static void Resolve(c10::IValue& argument) {
+    if (!argument.isTensor() || !argument.toTensor().defined()) return;
+    const at::Tensor& tensor = argument.toTensor();
+    if (tensor.is_conj() || tensor.is_neg()) {
+      argument = tensor.resolve_conj().resolve_neg();
+    }
+  }
+
   const KernelPointer kernel_;
+  const bool handles_conjugates_;
 };
 
 // Before the registrations of the program that links this library (which have
@@ -99,7 +129,8 @@ absl::StatusOr<std::shared_ptr<const Reference>> NativeCpuReference(
     return absl::NotFoundError(absl::StrCat(
         OpKeyOf(op).ToString(), " has no CPU kernel to compare with"));
   }
-  return std::make_shared<const CapturedCpuKernel>(std::move(kernel));
+  return std::make_shared<const CapturedCpuKernel>(
+      std::move(kernel), NativeKernels::Instance().HandlesConjugates(op));
 }
 
 }  // namespace flaggems

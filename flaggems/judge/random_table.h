@@ -1,5 +1,5 @@
-#ifndef FLAGGEMS_CHECK_RANDOM_TABLE_H_
-#define FLAGGEMS_CHECK_RANDOM_TABLE_H_
+#ifndef FLAGGEMS_JUDGE_RANDOM_TABLE_H_
+#define FLAGGEMS_JUDGE_RANDOM_TABLE_H_
 
 // Which distribution each random operator of torch draws from, and in which of
 // its arguments the parameters are.
@@ -58,4 +58,4 @@ const RandomRow* FindRandomRow(const OpKey& op);
 
 }  // namespace flaggems
 
-#endif  // FLAGGEMS_CHECK_RANDOM_TABLE_H_
+#endif  // FLAGGEMS_JUDGE_RANDOM_TABLE_H_

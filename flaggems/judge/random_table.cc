@@ -1,4 +1,4 @@
-#include "flaggems/check/random_table.h"
+#include "flaggems/judge/random_table.h"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "flaggems/check/random_properties.h"
+#include "flaggems/judge/random_properties.h"
 
 #include <ATen/ATen.h>
 
@@ -14,7 +14,7 @@
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/visit_tensors.h"
-#include "flaggems/check/random_table.h"
+#include "flaggems/judge/random_table.h"
 #include "flaggems/comparator/ulp.h"
 #include "flaggems/core/python_float.h"
 #include "flaggems/core/status_macros.h"
@@ -1378,7 +1378,7 @@ absl::StatusOr<std::optional<RandomFailure>> JudgeRandom(
     const RandomRow* row = FindRandomRow(key);
     if (row == nullptr) {
       return absl::UnimplementedError(absl::StrCat(
-          key.ToString(), " has no row in flaggems/check/random_table.cc"));
+          key.ToString(), " has no row in flaggems/judge/random_table.cc"));
     }
     const size_t count = op.schema().arguments().size();
     if (arguments_before.size() != count ||

@@ -1,4 +1,4 @@
-#include "flaggems/check/random_properties.h"
+#include "flaggems/judge/random_properties.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -18,7 +18,7 @@
 
 #include "absl/status/status.h"
 #include "flaggems/aten/op_traits_of.h"
-#include "flaggems/check/random_table.h"
+#include "flaggems/judge/random_table.h"
 #include "flaggems/core/status_testutil.h"
 
 namespace flaggems {

@@ -1,5 +1,5 @@
-#ifndef FLAGGEMS_CHECK_RANDOM_PROPERTIES_H_
-#define FLAGGEMS_CHECK_RANDOM_PROPERTIES_H_
+#ifndef FLAGGEMS_JUDGE_RANDOM_PROPERTIES_H_
+#define FLAGGEMS_JUDGE_RANDOM_PROPERTIES_H_
 
 // Random operators have no reference: they are judged by what every draw, and
 // all draws of one call together, must be like.
@@ -77,4 +77,4 @@ absl::StatusOr<std::optional<RandomFailure>> JudgeRandom(
 
 }  // namespace flaggems
 
-#endif  // FLAGGEMS_CHECK_RANDOM_PROPERTIES_H_
+#endif  // FLAGGEMS_JUDGE_RANDOM_PROPERTIES_H_

@@ -1,0 +1,48 @@
+#include "flaggems/judge/unread_results.h"
+
+#include "absl/strings/string_view.h"
+
+namespace flaggems {
+namespace {
+
+struct UnreadRow {
+  absl::string_view op;
+  int first;  // results [first, last]
+  int last;
+  bool only_in_eval;  // when the argument training (train) is false
+  absl::string_view why;
+};
+
+constexpr UnreadRow kUnread[] = {
+    {"_ctc_loss", 1, 1, false, "log_alpha has cells that are never written"},
+    {"_embedding_bag", 1, 3, false, "internal to the backward pass"},
+    {"_embedding_bag_forward_only", 1, 3, false, "internal"},
+    {"log_sigmoid_forward", 1, 1, false, "a buffer; empty on some devices"},
+    {"native_batch_norm", 1, 2, true, "saved statistics of no batch"},
+    {"_native_batch_norm_legit", 1, 2, true, "saved statistics of no batch"},
+    {"cudnn_batch_norm", 1, 3, true, "saved statistics of no batch"},
+    {"_batch_norm_with_update", 3, 3, false, "a reserve of the backend"},
+    {"linalg_lu_factor_ex", 2, 2, false, "error codes"},
+};
+
+}  // namespace
+
+bool InEval(const KernelCall& call) {
+  for (const absl::string_view name : {"training", "train"}) {
+    const c10::IValue* const value = FindArgument(call, name);
+    if (value != nullptr && value->isBool()) return !value->toBool();
+  }
+  return false;
+}
+
+bool IsUnread(const KernelCall& call, int output) {
+  for (const UnreadRow& row : kUnread) {
+    if (row.op == call.op.traits.key.name && row.first <= output &&
+        output <= row.last && (!row.only_in_eval || InEval(call))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace flaggems
