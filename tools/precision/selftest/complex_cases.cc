@@ -51,7 +51,8 @@ void MmIgnoresConjBit(const NativeCall& native, Stack* stack) {
 
 void AbsIsSum(const NativeCall&, Stack* stack) {
   const at::Tensor parts = at::view_as_real(TensorAt(stack, 0));
-  Return(stack, {at::sum(at::abs(parts), at::OptionalIntArrayRef({-1}))});
+  Return(stack, {at::sum(at::mul(parts, at::sign(parts)),
+                         at::OptionalIntArrayRef({-1}))});
 }
 
 void ConjDoesNothing(const NativeCall&, Stack* stack) {

@@ -626,8 +626,8 @@ const SelftestCase kCases[] = {
                                           Randn(2, {64}, at::kBFloat16)}});
      },
      [] {
-       return Calls("aten::mul.Tensor",
-                    {{Randn(1, {64}, at::kBFloat16), BF16({2})}});
+       return Calls("aten::mul.Tensor", {{Randn(1, {64}, at::kBFloat16),
+                                          Filled({64}, 2, at::kBFloat16)}});
      }},
     {"X128", "elementwise", "aten::sqrt", "sqrt(-x) for negative x",
      Verdict::kFailSpecial, SqrtOfMagnitude,
