@@ -383,6 +383,38 @@ TEST_P(SelftestCasesTest, RightKernelsAgree) {
       << Case().op << ": " << Case().what << "; differs in: " << NamesOf(kinds);
 }
 
+// What "within 2 ulps" and "rounded once" promise, with room for a formula's
+// second rounding.
+TEST_P(SelftestCasesTest, RightFloatFormulasAreWithinFourUlps) {
+  const absl::string_view group = Case().group;
+  if (Case().expected != Verdict::kPass ||
+      !(group == "elementwise" || group == "special")) {
+    return;
+  }
+  const absl::StatusOr<NativeCall> native = NativeCall::Of(Case().op);
+  ASSERT_TRUE(native.ok()) << native.status();
+  for (const Stack& arguments : Case().calls()) {
+    Stack wide = arguments;
+    for (c10::IValue& argument : wide) {
+      if (argument.isTensor()) argument = argument.toTensor().to(at::kDouble);
+    }
+    (*native)(&wide);
+    Stack stack = arguments;
+    Case().kernel(*native, &stack);
+    if (stack[0].toTensor().scalar_type() != at::kFloat) continue;
+    const at::Tensor got = stack[0].toTensor().to(at::kDouble);
+    const at::Tensor want = wide[0].toTensor();
+    const at::Tensor normal = at::gt(at::abs(want), 0x1p-126);
+    const at::Tensor relative = at::div(at::sub(got, want), at::abs(want));
+    const double worst =
+        at::where(normal, at::abs(relative), at::zeros_like(relative))
+            .nan_to_num(0)
+            .max()
+            .item<double>();
+    EXPECT_LE(worst, 4 * 0x1p-23) << Case().op << ": " << Case().what;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, SelftestCasesTest, testing::ValuesIn(AllSelftestCases()),
     [](const testing::TestParamInfo<const SelftestCase*>& info) {
