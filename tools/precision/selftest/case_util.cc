@@ -39,7 +39,7 @@ at::Tensor Drawn(uint64_t seed, at::IntArrayRef sizes, at::ScalarType dtype,
   return Vector(values, at::kDouble, dtype).view(sizes);
 }
 
-// An int where the schema has a float, a list for one number.
+// An int where the schema has a float becomes one.
 c10::IValue Fitted(const c10::IValue& value, const c10::TypePtr& type) {
   c10::TypePtr wanted = type;
   if (const auto optional = type->cast<c10::OptionalType>()) {

@@ -45,7 +45,7 @@ void DilationIgnored(const NativeCall& native, Stack* stack) {
   native(stack);
 }
 
-void KernelNotFlipped(const NativeCall& native, Stack* stack) {
+void WeightTransposed(const NativeCall& native, Stack* stack) {
   stack->at(kWeight) = TensorAt(stack, kWeight).transpose(2, 3);
   native(stack);
 }
@@ -131,7 +131,7 @@ const SelftestCase kCases[] = {
      DilationIgnored, [] { return ConvOf(kNone, 0, 2, 1); },
      [] { return ConvOf(kNone, 0, 1, 1); }},
     {"X605", "convolution", kConv, "rows and columns of the weight are swapped",
-     Verdict::kFailValue, KernelNotFlipped,
+     Verdict::kFailValue, WeightTransposed,
      [] { return ConvOf(kNone, 0, 1, 1); },
      [] {
        return Calls(kConv, {{Randn(1, {1, 4, 5, 5}), Randn(2, {6, 4, 1, 1})}});

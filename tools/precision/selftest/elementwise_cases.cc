@@ -243,7 +243,7 @@ void ReluSixteenBitCutoff(const NativeCall& native, Stack* stack) {
 
 // --- Right. ---
 
-void FloorDivideHalfThroughFloat(const NativeCall& native, Stack* stack) {
+void StepOfHalfThroughFloat(const NativeCall& native, Stack* stack) {
   stack->at(0) = TensorAt(stack, 0).to(at::kFloat);
   stack->at(1) = TensorAt(stack, 1).to(at::kFloat);
   native(stack);
@@ -287,7 +287,7 @@ void GeluByErfc(const NativeCall&, Stack* stack) {
          })});
 }
 
-void SigmoidByTanh(const NativeCall&, Stack* stack) {
+void SigmoidByExp(const NativeCall&, Stack* stack) {
   Return(stack, {MapFloat(TensorAt(stack, 0),
                           [](float x) { return 1 / (1 + std::exp(-x)); })});
 }
@@ -626,8 +626,8 @@ const SelftestCase kCases[] = {
                                           Randn(2, {64}, at::kBFloat16)}});
      },
      [] {
-       return Calls("aten::mul.Tensor",
-                    {{Randn(1, {64}, at::kBFloat16), BF16({2})}});
+       return Calls("aten::mul.Tensor", {{Randn(1, {64}, at::kBFloat16),
+                                          Filled({64}, 2, at::kBFloat16)}});
      }},
     {"X128", "elementwise", "aten::sqrt", "sqrt(-x) for negative x",
      Verdict::kFailSpecial, SqrtOfMagnitude,
@@ -687,14 +687,14 @@ const SelftestCase kCases[] = {
 
     {"R10a", "elementwise", "aten::floor_divide",
      "float16 through float32, near a step", Verdict::kPass,
-     FloorDivideHalfThroughFloat,
+     StepOfHalfThroughFloat,
      [] {
        return Calls("aten::floor_divide", {{F16({1, 2, 3, .7, 5, -1}),
                                             F16({.1, .1, .1, .1, .5, .1})}});
      }},
     {"R10b", "elementwise", "aten::remainder.Tensor",
      "float16 through float32, near a step", Verdict::kPass,
-     FloorDivideHalfThroughFloat,
+     StepOfHalfThroughFloat,
      [] {
        return Calls(
            "aten::remainder.Tensor",
@@ -716,7 +716,7 @@ const SelftestCase kCases[] = {
      Verdict::kPass, ExpByExp2,
      [] { return Calls("aten::exp", {{Uniform(101, {500}, -20, 20)}}); }},
     {"Q102", "elementwise", "aten::sigmoid", "1 / (1 + exp(-x)) in float32",
-     Verdict::kPass, SigmoidByTanh,
+     Verdict::kPass, SigmoidByExp,
      [] { return Calls("aten::sigmoid", {{Uniform(102, {300}, -9, 9)}}); }},
     {"Q103", "elementwise", "aten::tanh", "through expm1 in float32",
      Verdict::kPass, TanhByExpm1,

@@ -66,7 +66,7 @@ void ScratchInSecond(const NativeCall& native, Stack* stack) {
   native(stack);
 }
 
-void GradientIntoInput(const NativeCall& native, Stack* stack) {
+void ResultIntoInput(const NativeCall& native, Stack* stack) {
   const at::Tensor x = TensorAt(stack, 0);
   native(stack);
   x.copy_(TensorAt(stack, 0));
@@ -193,7 +193,7 @@ const SelftestCase kCases[] = {
      ScratchInSecond, [] { return AddOf(3); }, [] { return AddOf(1); }},
     {"X907", "in_place", "aten::_softmax",
      "the result overwrites the input too", Verdict::kFailArgument,
-     GradientIntoInput,
+     ResultIntoInput,
      [] {
        return Calls("aten::_softmax", {{Randn(7, {2, 5}), 1, false}});
      }},

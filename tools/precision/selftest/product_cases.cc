@@ -110,7 +110,7 @@ void IntProductInFloat(const NativeCall& native, Stack* stack) {
   Return(stack, {TensorAt(stack, 0).to(at::kLong)});
 }
 
-void LastRowAndColumnOfOddShape(const NativeCall& native, Stack* stack) {
+void LastOfOddRows(const NativeCall& native, Stack* stack) {
   native(stack);
   const at::Tensor out = TensorAt(stack, 0);
   if (out.size(0) % 2 == 1) out.narrow(0, out.size(0) - 1, 1).zero_();
@@ -278,8 +278,8 @@ const SelftestCase kCases[] = {
                     {{I64({47, 3}).view({1, 2}), I64({49, 5}).view({2, 1})}});
      }},
     {"X513", "product", "aten::mm", "the last row of an odd number stays zero",
-     Verdict::kFailValue, LastRowAndColumnOfOddShape,
-     [] { return MmOf(7, 16, 4); }, [] { return MmOf(8, 16, 4); }},
+     Verdict::kFailValue, LastOfOddRows, [] { return MmOf(7, 16, 4); },
+     [] { return MmOf(8, 16, 4); }},
 
     {"R1a", "product", "aten::mm",
      "float32, exact, rounded once, k = 512, 4096", Verdict::kPass, MmExact,

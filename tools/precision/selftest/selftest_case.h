@@ -67,8 +67,9 @@ struct SelftestCase {
   // replaced while the case runs. Some kernels keep state from call to call,
   // so cases are not to be run by two threads at once.
   void (*kernel)(const NativeCall& native, Stack* stack);
-  // Made afresh each time, equal to the bit each time. Making them also resets
-  // the state of a kernel that has one.
+  // Made afresh each time, equal to the bit each time; before the kernel is
+  // installed, since making them may call the operator. Also resets the state
+  // of a kernel that has one and seeds the random generators.
   CallList (*calls)();
   // Calls on which a wrong kernel is right, so that each has to pass. Null for
   // right kernels, and for wrong ones that are wrong on every call.

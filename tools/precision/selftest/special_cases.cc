@@ -91,8 +91,10 @@ void DigammaWithoutReflection(const NativeCall& native, Stack* stack) {
   native(stack);
 }
 
-void LogSigmoidNaive(const NativeCall&, Stack* stack) {
-  Return(stack, {at::log(at::sigmoid(TensorAt(stack, 0))), at::empty({0})});
+void LogSigmoidNaive(const NativeCall& native, Stack* stack) {
+  const at::Tensor x = TensorAt(stack, 0);
+  native(stack);
+  stack->at(0) = at::log(at::sigmoid(x));
 }
 
 // --- Right. ---
