@@ -18,7 +18,8 @@ _BATCH = [
 _LENGTH = 32  # tokens a sentence; shorter ones are padded and masked
 
 
-def _make(folder):
+def encoder_and_inputs():
+    """The model in float32, and a tuple of its inputs."""
     # The weights are on this disk; nothing may be looked up elsewhere.
     os.environ["HF_HUB_OFFLINE"] = "1"
     os.environ["TRANSFORMERS_VERBOSITY"] = "error"
@@ -69,6 +70,13 @@ def _make(folder):
         tokens["attention_mask"],
         tokens["token_type_ids"],
     )
+    return encoder, inputs
+
+
+def _make(folder):
+    import torch
+
+    encoder, inputs = encoder_and_inputs()
     with torch.no_grad():
         embedding = encoder(*inputs)
         # Sentences that say the same must be nearer than those that do not;

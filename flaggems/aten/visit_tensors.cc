@@ -2,6 +2,18 @@
 
 namespace flaggems {
 
+c10::IValue WithOwnLists(const c10::IValue& value) {
+  return value.isList() ? c10::IValue(value.toList().copy()) : value;
+}
+
+std::vector<c10::IValue> AllWithOwnLists(
+    absl::Span<const c10::IValue> values) {
+  std::vector<c10::IValue> own;
+  own.reserve(values.size());
+  for (const c10::IValue& value : values) own.push_back(WithOwnLists(value));
+  return own;
+}
+
 bool IsPlainTensor(const at::Tensor& tensor) {
   if (tensor.layout() != c10::kStrided || !tensor.has_storage() ||
       tensor.is_meta() || tensor.is_quantized() || tensor.is_nested()) {

@@ -18,7 +18,7 @@ absl::Status FixedCheck::Prepare(absl::Span<const c10::IValue> arguments) {
     on_host = on_host && tensor.device().is_cpu();
   });
   if (on_host && !writes_) {
-    arguments_.assign(arguments.begin(), arguments.end());
+    arguments_ = AllWithOwnLists(arguments);
     return absl::OkStatus();
   }
   FG_ASSIGN_OR_RETURN(Snapshot snapshot, Snapshot::Take(arguments));

@@ -101,9 +101,10 @@ std::optional<SourcedText> GivenFlag(const std::string& name) {
 
 }  // namespace
 
-absl::StatusOr<PrecisionOptions> OptionsFromFlags() {
+absl::StatusOr<PrecisionOptions> OptionsFromFlags(
+    const PrecisionOptions& base) {
   return ResolveOptions(
-      PrecisionOptions(),
+      base,
       [](const OptionField& field) -> std::optional<SourcedText> {
         std::optional<SourcedText> text = GivenFlag(field.FlagName());
         return text.has_value() ? text : FieldFromEnvironment(field);

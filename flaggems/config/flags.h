@@ -12,11 +12,12 @@
 
 namespace flaggems {
 
-// Flag, else environment (FLAGGEMS_PRECISION_<FIELD>), else the default: the
-// profile first, then single fields on top. An empty value counts as none
+// Flag, else environment (FLAGGEMS_PRECISION_<FIELD>), else `base`: the profile
+// first, then single fields on top. An empty value counts as none
 // given. kInvalidArgument names the flag or variable, its text and what is
 // allowed. Call it after absl::ParseCommandLine().
-absl::StatusOr<PrecisionOptions> OptionsFromFlags();
+absl::StatusOr<PrecisionOptions> OptionsFromFlags(
+    const PrecisionOptions& base = {});
 
 // --precision_check, else FLAGGEMS_PRECISION_CHECK, else false.
 absl::StatusOr<bool> PrecisionCheckFromFlags();

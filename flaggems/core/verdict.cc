@@ -51,7 +51,8 @@ constexpr Row kRows[] = {
     {Verdict::kSkipReported, Outcome::kSkip, "reported",
      "A failure of this operator was reported already (log_once)."},
     {Verdict::kSkipReentrant, Outcome::kSkip, "reentrant",
-     "The checker's own reference made this call."},
+     "The checker's own reference made this call, or a parallel loop inside a "
+     "kernel."},
     {Verdict::kSkipDisabled, Outcome::kSkip, "disabled",
      "The precision check was off."},
     {Verdict::kSkipUnsupported, Outcome::kSkip, "unsupported",

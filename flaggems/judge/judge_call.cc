@@ -50,6 +50,11 @@ class CallJudge {
     }
     Judgement judgement = std::move(worst_).value_or(
         Differs(Verdict::kUntrustedEmpty, "no result"));
+    // A view has the right elements whatever they are.
+    if (judgement.verdict == Verdict::kUntrustedAllNan &&
+        op_class == OpClass::kView) {
+      judgement.verdict = Verdict::kPass;
+    }
     if (judgement.verdict == Verdict::kPass && AllZero()) {
       judgement.verdict = Verdict::kUntrustedAllZero;
     }

@@ -116,7 +116,7 @@ absl::StatusOr<ReferenceRun> ReferenceRuns::Run(
                          options));
   std::optional<GeneratorStateGuard> keep_state;
   if (IsRandom(call_)) keep_state.emplace();
-  FG_ASSIGN_OR_RETURN(run.outputs, reference.Compute(run.arguments));
+  FG_ASSIGN_OR_RETURN(run.outputs, reference.Compute(AllWithOwnLists(run.arguments)));
   run.values = ValuesOf(run.outputs, run.arguments, call_.op.writable);
   return run;
 }

@@ -9,8 +9,9 @@
 
 namespace flaggems {
 
-// While a CheckScope lives, wrapped kernels that this thread reaches go
-// straight to the native kernel they replaced: a reference must never be
+// While a CheckScope lives, wrapped kernels that this thread reaches, or the
+// workers of a parallel loop that it starts, go straight to the native kernel
+// they replaced: a reference must never be
 // computed by a kernel under test. Operators record no autograd graph and are
 // not autocast. Scopes nest; one per stack frame.
 class CheckScope {
@@ -20,10 +21,11 @@ class CheckScope {
   CheckScope(const CheckScope&) = delete;
   CheckScope& operator=(const CheckScope&) = delete;
 
-  // Whether this thread is inside the checker.
+  // Whether this thread is inside the checker, or works for one that is.
   static bool active() noexcept;
 
  private:
+  const int outer_;  // what the mark was before
   const c10::AutoGradMode no_grad_{false};
   const at::AutoDispatchBelowADInplaceOrView below_autograd_;
   const c10::impl::ExcludeDispatchKeyGuard no_autocast_{

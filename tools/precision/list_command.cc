@@ -8,7 +8,6 @@
 #include "absl/flags/flag.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "flaggems/config/flags.h"
 #include "flaggems/core/python_float.h"
 #include "flaggems/precision.h"
 #include "tools/precision/command.h"
@@ -23,7 +22,7 @@ int List(const std::vector<std::string>& arguments) {
                  arguments[0].c_str());
     return kExitUsage;
   }
-  const absl::StatusOr<PrecisionOptions> options = OptionsFromFlags();
+  const absl::StatusOr<PrecisionOptions> options = CommandLineOptions();
   if (!options.ok()) {
     std::fprintf(stderr, "precision list: %s\n",
                  std::string(options.status().message()).c_str());
@@ -41,7 +40,9 @@ int List(const std::vector<std::string>& arguments) {
     width = std::max(width, kernel.op.size());
   }
   const std::string tolerance =
-      absl::StrCat("fixed, rtol=", FormatPythonFloat(options->rtol),
+      options->tolerance == ToleranceModel::kBudget
+          ? "budget"
+          : absl::StrCat("fixed, rtol=", FormatPythonFloat(options->rtol),
                    " atol=", FormatPythonFloat(options->atol));
   for (const KernelInfo& kernel : *kernels) {
     std::string treatment;
@@ -66,8 +67,8 @@ const Command& ListCommand() {
       "",
       "list the kernels and how each is checked",
       "Lists every kernel of this program: operator, backend, class (what its "
-      "rounding\nerrors may depend on, docs/tolerance.md; no tolerance uses it "
-      "yet), and whether\nits calls are checked, by which tolerance and "
+      "rounding\nerrors may depend on, docs/tolerance.md), and whether its "
+      "calls\nare checked, by which tolerance and "
       "reference, or why not.",
       {"include", "exclude"},
       &List};

@@ -12,7 +12,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "flaggems/config/flags.h"
 #include "flaggems/log_setup.h"
 #include "flaggems/precision.h"
 #include "tools/precision/command.h"
@@ -26,7 +25,9 @@ ABSL_FLAG(std::string, inputs, "",
           "inputs of a torch.export package");
 ABSL_FLAG(std::string, device, "cpu", "where the model runs: cpu");
 ABSL_FLAG(std::string, kernels, "own",
-          "which kernels are checked: own (the kernel library of flaggems)");
+          "which kernels run and are checked: own (those of flaggems in place "
+          "of torch's), observed (torch's own as they are), both (those of "
+          "flaggems, and torch's where there is none)");
 ABSL_FLAG(int32_t, repeat, 1, "how many times the model runs, 1 or more");
 ABSL_FLAG(bool, quiet, false, "no progress bar, no summary table");
 
@@ -50,9 +51,9 @@ std::optional<std::string> FlagProblem() {
                         "--device=cpu");
   }
   const std::string kernels = absl::GetFlag(FLAGS_kernels);
-  if (kernels != "own") {
+  if (kernels != "own" && kernels != "observed" && kernels != "both") {
     return absl::StrCat("--kernels=", kernels,
-                        ": only --kernels=own is supported");
+                        ": it must be own, observed or both");
   }
   if (absl::GetFlag(FLAGS_repeat) < 1) {
     return absl::StrCat("--repeat=", absl::GetFlag(FLAGS_repeat),
@@ -71,6 +72,32 @@ absl::StatusOr<ModelInputs> InputsFor(const Model& model) {
       "this ", model.kind(),
       " file holds no sample inputs; give them with --inputs=FILE (written by "
       "torch.save)"));
+}
+
+// Installs what --kernels, --include and --exclude select.
+absl::StatusOr<std::vector<Registration>> Install() {
+  const std::string kernels = absl::GetFlag(FLAGS_kernels);
+  const std::vector<std::string> include = absl::GetFlag(FLAGS_include);
+  const std::vector<std::string> exclude = absl::GetFlag(FLAGS_exclude);
+  std::vector<Registration> registrations;
+  if (kernels != "observed") {
+    EnableOptions enable;
+    enable.registrar = RegistrarKind::kPrecisionCheck;
+    enable.exclude = exclude;
+    absl::StatusOr<Registration> own =
+        include.empty() ? Enable(enable) : OnlyEnable(include, enable);
+    if (!own.ok()) return own.status();
+    registrations.push_back(*std::move(own));
+  }
+  if (kernels == "observed" || (kernels == "both" && include.empty())) {
+    ObserveOptions observe;
+    if (!include.empty()) observe.include = include;
+    observe.exclude = exclude;
+    absl::StatusOr<Registration> observed = Observe(observe);
+    if (!observed.ok()) return observed.status();
+    registrations.push_back(*std::move(observed));
+  }
+  return registrations;
 }
 
 struct Totals {
@@ -144,7 +171,7 @@ int Run(const std::vector<std::string>& arguments) {
                                                absl::StrJoin(arguments, " ")));
   }
   if (const auto problem = FlagProblem()) return Fail(kExitUsage, *problem);
-  absl::StatusOr<PrecisionOptions> options = OptionsFromFlags();
+  absl::StatusOr<PrecisionOptions> options = CommandLineOptions();
   if (!options.ok()) return Fail(kExitUsage, options.status());
   // The table is printed here, after the last run.
   options->summary_at_exit = false;
@@ -154,13 +181,8 @@ int Run(const std::vector<std::string>& arguments) {
   absl::StatusOr<ModelInputs> inputs = InputsFor(**model);
   if (!inputs.ok()) return Fail(kExitNotRun, inputs.status());
 
-  EnableOptions enable;
-  enable.registrar = RegistrarKind::kPrecisionCheck;
-  enable.exclude = absl::GetFlag(FLAGS_exclude);
-  const std::vector<std::string> include = absl::GetFlag(FLAGS_include);
-  const absl::StatusOr<Registration> registration =
-      include.empty() ? Enable(enable) : OnlyEnable(include, enable);
-  if (!registration.ok()) return Fail(kExitUsage, registration.status());
+  const absl::StatusOr<std::vector<Registration>> registrations = Install();
+  if (!registrations.ok()) return Fail(kExitUsage, registrations.status());
   const absl::Status enabled = EnablePrecisionCheck(*options);
   if (!enabled.ok()) {
     return Fail(absl::IsInvalidArgument(enabled) ? kExitUsage : kExitNotRun,
@@ -188,9 +210,9 @@ const Command& RunCommand() {
       "MODEL",
       "run a model with every kernel checked",
       "Runs a TorchScript file or a torch.export package (.pt2) with the "
-      "kernels of flaggems\nin place of torch's own, checks their calls, "
-      "prints "
-      "a summary and writes the log.\n\nExit code: 0 everything checked is "
+      "kernels that --kernels\nselects, checks their calls, prints a summary "
+      "and writes the log. Profile: strict,\nunless --precision_profile says "
+      "otherwise.\n\nExit code: 0 everything checked is "
       "right, 1 an operator is wrong, 2 the command line\nis wrong, 3 the "
       "model "
       "could not be run or a check not be made.",
