@@ -12,6 +12,7 @@
 #include "flaggems/aten/visit_tensors.h"
 #include "flaggems/core/status_macros.h"
 #include "flaggems/judge/judge_call.h"
+#include "flaggems/judge/row_sample.h"
 
 namespace flaggems {
 namespace {
@@ -28,20 +29,24 @@ int64_t MarginOf(const JudgedOp& op) {
              : kMargin;
 }
 
+// Results are computed again.
+bool HasNumbers(const BudgetRow& row) {
+  return row.op_class != OpClass::kUninit && row.op_class != OpClass::kMeta &&
+         row.op_class != OpClass::kView && row.op_class != OpClass::kRandom;
+}
+
 // Threads inside a checked kernel, and how many ever began one. Calls nested in
 // one thread count once.
 std::atomic<int64_t> threads_inside{0};
 std::atomic<int64_t> threads_begun{0};
 thread_local int depth = 0;
 
-// Of copies and references, roughly: the snapshot, the widened arguments, and
-// for each result float64 values, their condition, and a perturbed run of both.
-constexpr int64_t kWideCopies = 5;
-
-int64_t WideBytes(absl::Span<const c10::IValue> values) {
+int64_t BytesOf(absl::Span<const c10::IValue> values) {
   int64_t bytes = 0;
   VisitTensors(values, [&](const at::Tensor& tensor) {
-    bytes += tensor.numel() * (tensor.is_complex() ? 16 : 8);
+    if (IsPlainTensor(tensor)) {
+      bytes += tensor.numel() * static_cast<int64_t>(tensor.element_size());
+    }
   });
   return bytes;
 }
@@ -58,6 +63,10 @@ absl::Status BudgetCheck::Prepare(absl::Span<const c10::IValue> arguments) {
   VisitTensors(arguments, [&](const at::Tensor& tensor) {
     on_host_ = on_host_ && tensor.device().is_cpu();
   });
+  if (memory_limit_ > 0 && BytesOf(arguments) > memory_limit_) {
+    too_large_ = true;
+    return absl::OkStatus();
+  }
   FG_ASSIGN_OR_RETURN(before_, Snapshot::Take(arguments, MarginOf(op_)));
   entered_ = true;
   if (depth++ == 0) {
@@ -80,21 +89,30 @@ KernelCall BudgetCheck::Call(absl::Span<const c10::IValue> outputs) const {
               threads_begun.load(std::memory_order_acquire) == begun_};
 }
 
+Judgement BudgetCheck::TooLarge() const {
+  return Differs(Verdict::kSkipSize,
+                 absl::StrCat("a check would take more than the ",
+                              memory_limit_ >> 20,
+                              " MiB that memory_mb allows"));
+}
+
 Judgement BudgetCheck::Judge(absl::Span<const c10::IValue> outputs) {
-  const int64_t bytes =
-      kWideCopies * (WideBytes(outputs) + WideBytes(before_->arguments()));
-  if (memory_limit_ > 0 && bytes > memory_limit_) {
-    return Differs(Verdict::kSkipSize,
-                   absl::StrCat("a check would take some ", bytes >> 20,
-                                " MiB; memory_mb allows ",
-                                memory_limit_ >> 20));
+  if (too_large_) return TooLarge();
+  const KernelCall call = Call(outputs);
+  if (memory_limit_ > 0 && HasNumbers(row_) &&
+      JudgingBytes(call) > memory_limit_) {
+    // The rows differ from call to call, and are the same in every run.
+    std::optional<Judgement> judgement = JudgeRows(
+        call, memory_limit_, static_cast<uint64_t>(begun_));
+    return judgement ? *std::move(judgement) : TooLarge();
   }
-  return JudgeCall(Call(outputs));
+  return JudgeCall(call);
 }
 
 Judgement BudgetCheck::JudgeException(const std::exception_ptr& exception) {
   const absl::Status thrown = StatusOfException(exception);
   if (absl::IsResourceExhausted(thrown)) return JudgementOf(thrown);
+  if (too_large_) return TooLarge();
   return JudgeThrow(Call({}), thrown);
 }
 

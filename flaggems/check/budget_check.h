@@ -26,6 +26,7 @@ class BudgetCheck final : public CallCheck {
   Judgement JudgeException(const std::exception_ptr& exception) override;
 
  private:
+  Judgement TooLarge() const;
   KernelCall Call(absl::Span<const c10::IValue> outputs) const;
 
   const JudgedOp& op_;
@@ -34,6 +35,7 @@ class BudgetCheck final : public CallCheck {
   std::vector<c10::IValue> arguments_;
   std::optional<Snapshot> before_;
   bool on_host_ = true;
+  bool too_large_ = false;  // even to be copied
   // Whether no other thread was inside a checked kernel when this one began,
   // and how many had begun by then.
   bool entered_ = false;

@@ -30,6 +30,10 @@ namespace flaggems {
 std::optional<Judgement> BrokenContract(const KernelCall& call,
                                         ReferenceRuns& runs);
 
+// The part of it about memory: arguments that were changed, and bytes beside
+// arguments and results.
+std::optional<Judgement> BrokenMemory(const KernelCall& call);
+
 }  // namespace flaggems
 
 #endif  // FLAGGEMS_JUDGE_CONTRACT_H_

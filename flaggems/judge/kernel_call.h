@@ -45,6 +45,9 @@ struct KernelCall {
   // Nobody else ran a wrapped kernel meanwhile: memory beside the arguments
   // can only have been written by this one.
   bool alone = true;
+  // Arguments and outputs are rows of those of the call (row_sample.h): their
+  // strides and memory say nothing.
+  bool is_sample = false;
 };
 
 // The argument of that name as it was before the call; null if the schema has
