@@ -193,7 +193,9 @@ class NumberJudge {
     Budget budget;
     budget.h = got_.is_complex() ? 0.75 : 0.5;
     budget.unit_roundoff = UnitRoundoff(got_.scalar_type());
-    budget.flush_subnormals = !IsReducedPrecision(got_.scalar_type());
+    // Its subnormals are far above those of the float32 that it is computed in.
+    budget.flush_subnormals = got_.scalar_type() != c10::kHalf &&
+                              !c10::isFloat8Type(got_.scalar_type());
     budget.overflow_margin = OverflowMargin(call_);
     if (HasBudget(row.op_class)) {
       budget.a = row.constants.a;
@@ -371,6 +373,10 @@ class NumberJudge {
         if (w[i] > 0) ratios.push_back(p[i] / w[i]);
       }
     }
+    // An intermediate result that underflows is off by up to the smallest normal
+    // number, times what it is then multiplied with: x * sigmoid(x) is 0 before
+    // it has to be.
+    const double underflow = tiny ? 0x1p-1015 : 0x1p-119;
     // Single elements can be lucky in every draw: none has less than the
     // median.
     // Where an element depends on elements of its own alone, its size is no
@@ -381,8 +387,8 @@ class NumberJudge {
     const double median_ratio = Median(std::move(ratios));
     for (int64_t i = 0; i < numel; ++i) {
       const double floor = std::max(median, w[i] * median_ratio);
-      const double change = p[i] > floor ? p[i] : floor;
-      p[i] = w[i] + change * scale / budget_.unit_roundoff;
+      const double change = (p[i] > floor ? p[i] : floor) * scale;
+      p[i] = w[i] + std::max(change, underflow) / budget_.unit_roundoff;
     }
     SetConditions(std::move(effect));
     return absl::OkStatus();
