@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "flaggems/aten/dtype_of.h"
 #include "flaggems/aten/guarded_allocator.h"
@@ -145,6 +146,7 @@ class CheckedCall {
       Skip(judgement.verdict);
       return;
     }
+    if (judgement.verdict == Verdict::kPass) AddRounding(judgement);
     record_.verdict = judgement.verdict;
     record_.max_abs_diff = judgement.max_abs_diff;
     record_.max_rel_diff = judgement.max_rel_diff;
@@ -163,6 +165,22 @@ class CheckedCall {
     if (runtime_.Conclude(session_.get(), op_, record_.verdict, signature_)) {
       Log();
     }
+  }
+
+  // Turns the judgement of the call with which a bias over all calls becomes
+  // significant into a failure.
+  void AddRounding(Judgement& judgement) {
+    if (judgement.rounding.empty()) return;
+    op_.bias->Add(judgement.rounding);
+    const RoundingBias::Summary summary = op_.bias->summary();
+    if (!summary.significant || !op_.bias->MarkReported()) return;
+    judgement.verdict = Verdict::kFailValue;
+    judgement.message = absl::StrFormat(
+        "biased over %d calls: of %d different results %d were rounded up and "
+        "%d down where the reference was not, at most %.1f could be; %.3f ulp "
+        "on average",
+        record_.call, summary.counted, summary.ups, summary.downs,
+        summary.expected_flips, summary.mean_ulps);
   }
 
   void Log() {

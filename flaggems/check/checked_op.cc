@@ -23,7 +23,10 @@ void CheckRuntime::Start(std::shared_ptr<CheckSession> session) {
   session_ = std::move(session);
   latest_ = session_.get();
   ledgers_.Reset();
-  for (const auto& op : ops_) SetGate(*op);
+  for (const auto& op : ops_) {
+    op->bias->Reset();
+    SetGate(*op);
+  }
 }
 
 std::shared_ptr<CheckSession> CheckRuntime::Stop() {

@@ -16,6 +16,7 @@
 #include "flaggems/policy/op_traits.h"
 #include "flaggems/judge/kernel_call.h"
 #include "flaggems/registry/gate.h"
+#include "flaggems/statistics/rounding_bias.h"
 
 namespace flaggems {
 
@@ -34,6 +35,8 @@ struct CheckedOp {
   // The operator as it is judged. Its reference is null if nothing can compute
   // calls again: they are SKIP(unsupported).
   JudgedOp judged;
+  // Of the results of all calls; its counts are those of the open session.
+  std::unique_ptr<RoundingBias> bias = std::make_unique<RoundingBias>();
 };
 
 // The checked operators and the session that is open, if one is. Thread-safe.

@@ -52,6 +52,7 @@ class CallJudge {
     }
     Judgement judgement = std::move(worst_).value_or(
         Differs(Verdict::kUntrustedEmpty, "no result"));
+    judgement.rounding = std::move(rounding_);
     // A view has the right elements whatever they are.
     if (judgement.verdict == Verdict::kUntrustedAllNan &&
         op_class == OpClass::kView) {
@@ -263,6 +264,8 @@ class CallJudge {
                      "a result that is no strided tensor");
     }
     Judgement judgement = JudgeNumbers(call_, runs_, index, ToHost(tensor));
+    rounding_.insert(rounding_.end(), judgement.rounding.begin(),
+                     judgement.rounding.end());
     if (OutcomeOf(judgement.verdict) == Outcome::kFail &&
         judgement.worst_index && tensor.device().is_cpu() &&
         tensor.numel() > 0 &&
@@ -307,6 +310,7 @@ class CallJudge {
   const KernelCall& call_;
   ReferenceRuns runs_;
   std::optional<Judgement> worst_;
+  std::vector<RoundingStep> rounding_;  // of all results
 };
 
 Judgement OfStatus(const absl::StatusOr<Judgement>& judgement) {

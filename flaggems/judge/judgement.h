@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "flaggems/core/verdict.h"
+#include "flaggems/statistics/rounding_bias.h"
 
 namespace flaggems {
 
@@ -25,6 +26,9 @@ struct Judgement {
   std::string got;
   std::string want;
   std::string message;  // what differs where no element does; an error's text
+  // How some elements of a 16-bit result were rounded, for the statistics over
+  // all calls (statistics/rounding_bias.h). Of results that are right.
+  std::vector<RoundingStep> rounding;
 };
 
 // A verdict without numbers.

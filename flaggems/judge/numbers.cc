@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/enum_tag.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
@@ -28,6 +29,7 @@
 #include "flaggems/comparator/ulp.h"
 #include "flaggems/core/status_macros.h"
 #include "flaggems/judge/terms.h"
+#include "flaggems/statistics/rounding_bias.h"
 
 namespace flaggems {
 namespace {
@@ -164,7 +166,9 @@ class NumberJudge {
     FG_ASSIGN_OR_RETURN(Comparison comparison, Compare(want_, quick));
     if (OutcomeOf(comparison.verdict) != Outcome::kFail) {
       budget_ = quick;
-      return Describe(comparison, want_);
+      Judgement judgement = Describe(comparison, want_);
+      judgement.rounding = RoundingOf();
+      return judgement;
     }
     if (HasBudget(row.op_class) && row.op_class != OpClass::kRound) {
       FG_RETURN_IF_ERROR(AddCondition());
@@ -344,8 +348,9 @@ class NumberJudge {
     auto* p = static_cast<double*>(effect.mutable_data_ptr());
     const auto* w = static_cast<const double*>(want.const_data_ptr());
     const bool tiny = roundoff < kFloat64Step;
-    // One element has no median to be floored by: more draws instead.
-    const int draws = numel == 1 ? 8 : 3;
+    // One element has no median to be floored by, and the elements of a
+    // pointwise operator have none in common: more draws instead.
+    const int draws = numel == 1 ? 8 : HasSeveralInputs() ? 6 : 3;
     const at::Tensor wide = want_.contiguous();
     int made = 0;
     for (int draw = 0; draw < draws; ++draw) {
@@ -394,6 +399,15 @@ class NumberJudge {
     return absl::OkStatus();
   }
 
+  // A pointwise operator on which several effects may cancel.
+  bool HasSeveralInputs() const {
+    int inputs = 0;
+    VisitTensors(call_.before.arguments(), [&](const at::Tensor& tensor) {
+      if (tensor.is_floating_point() || tensor.is_complex()) ++inputs;
+    });
+    return inputs > 1 && call_.op.handle.hasTag(at::Tag::pointwise);
+  }
+
   void SetConditions(at::Tensor conditions) {
     conditions_ = std::move(conditions);
     budget_.condition = Budget::Condition::kArray;
@@ -428,7 +442,9 @@ class NumberJudge {
   absl::StatusOr<Judgement> JudgeWithBudget() {
     FG_ASSIGN_OR_RETURN(const Comparison comparison, Compare(want_, budget_));
     if (OutcomeOf(comparison.verdict) != Outcome::kFail) {
-      return Describe(comparison, want_);
+      Judgement judgement = Describe(comparison, want_);
+      judgement.rounding = RoundingOf();
+      return judgement;
     }
     for (const c10::ScalarType type : ScalarTypes()) {
       const absl::StatusOr<at::Tensor> want =
@@ -470,6 +486,52 @@ class NumberJudge {
                       "between");
     }
     return judgement;
+  }
+
+  // How elements, evenly spread over the result, were rounded: of a kernel that
+  // is to round once.
+  std::vector<RoundingStep> RoundingOf() const {
+    constexpr int64_t kSample = 1024;
+    std::vector<RoundingStep> steps;
+    const std::optional<FloatFormat> format =
+        FloatFormatOf(DTypeOf(got_.scalar_type()));
+    if (!format || !IsReducedPrecision(got_.scalar_type()) ||
+        call_.op.native || runs_.wide_is_native() || got_.numel() == 0) {
+      return steps;
+    }
+    const int64_t count = std::min(kSample, got_.numel());
+    const at::Tensor positions =
+        at::arange(count, at::TensorOptions(c10::kLong))
+            .mul(got_.numel())
+            .div(count, "floor");
+    const at::Tensor got = got_.to(c10::kFloat).take(positions).to(c10::kDouble);
+    const at::Tensor want = want_.take(positions);
+    const auto* g = static_cast<const double*>(got.const_data_ptr());
+    const auto* w = static_cast<const double*>(want.const_data_ptr());
+    const auto* at = static_cast<const int64_t*>(positions.const_data_ptr());
+    const double factor = budget_.Factor();
+    for (int64_t i = 0; i < count; ++i) {
+      double condition = 0;
+      switch (budget_.condition) {
+        case Budget::Condition::kNone:
+          break;
+        case Budget::Condition::kReference:
+          condition = std::fabs(w[i]);
+          break;
+        case Budget::Condition::kConstant:
+          condition = budget_.constant;
+          break;
+        case Budget::Condition::kArray:
+          condition =
+              static_cast<const double*>(budget_.conditions.data)[at[i]];
+          break;
+      }
+      if (const auto step =
+              RoundingStepOf(g[i], w[i], factor * condition, *format)) {
+        steps.push_back(*step);
+      }
+    }
+    return steps;
   }
 
   // k + k1 n of the row, times the roundoff of the output.
