@@ -102,7 +102,9 @@ TEST(Run, ATorchScriptModelWithAnInputFileIsRight) {
 TEST(Run, OneWrongKernelIsOneLineAndExitCodeOne) {
   const Result result = Execute(
       kWrongRelu,
-      absl::StrCat("run ", kTestData, "tiny.pt2 --repeat=2", LogFlag()));
+      absl::StrCat("run ", kTestData,
+                   "tiny.pt2 --repeat=2 --precision_profile=original",
+                   LogFlag()));
   EXPECT_EQ(result.exit_code, 1) << result.output;
   EXPECT_THAT(result.output, HasSubstr("wrong: relu"));
   EXPECT_THAT(
@@ -113,6 +115,39 @@ TEST(Run, OneWrongKernelIsOneLineAndExitCodeOne) {
           "3\\):torch\\.float32\\] \\| out: \\(2, 3\\):torch\\.float32 \\| "
           "max_abs: [0-9]\\.[0-9]{6}e[+-][0-9]{2} \\| max_rel: "
           "[0-9]\\.[0-9]{6}e[+-][0-9]{2} \\| rtol=0\\.0001, atol=1e-05\n"));
+}
+
+TEST(Run, IsStrictByDefaultAndSaysWhereAndHowBad) {
+  const Result result = Execute(
+      kWrongRelu,
+      absl::StrCat("run ", kTestData, "tiny.pt2 --repeat=2", LogFlag()));
+  EXPECT_EQ(result.exit_code, 1) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("wrong: relu"));
+  EXPECT_THAT(ReadFile(Temp("precision.log")),
+              AllOf(HasSubstr("Op: relu | FAIL | in: [(2, 3):torch.float32]"),
+                    HasSubstr(" | reason=value | score="),
+                    HasSubstr(" | call=2 | worst=("), HasSubstr(" want=0")));
+}
+
+TEST(Run, ObservesTorchsOwnKernels) {
+  for (const char* kernels : {"observed", "both"}) {
+    const Result result =
+        Execute(kWrongRelu, absl::StrCat("run ", kTestData, "tiny.pt2",
+                                         " --kernels=", kernels, LogFlag()));
+    // `both` has the planted relu in it.
+    EXPECT_EQ(result.exit_code, kernels[0] == 'o' ? 0 : 1) << result.output;
+    EXPECT_THAT(result.output, HasSubstr("empty.memory_format"));
+  }
+}
+
+TEST(Selftest, EveryVerdictIsAsExpected) {
+  const Result result = Execute(kBinary, "selftest");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, AllOf(HasSubstr("W40"), HasSubstr("R12"),
+                                   ContainsRegex("as expected, 0 not")));
+  EXPECT_EQ(Execute(kBinary, "selftest nothing").exit_code, 2);
+  EXPECT_THAT(Execute(kBinary, "selftest W04 sorting --quiet").output,
+              ContainsRegex("^[0-9]+ wrong and [0-9]+ right kernels"));
 }
 
 TEST(Run, IncludeAndExcludeSelectKernels) {
@@ -131,7 +166,9 @@ TEST(Run, OptionsComeFromFlagsAndFlagFiles) {
   const Result result =
       Execute(kWrongRelu, absl::StrCat("run ", kTestData,
                                        "tiny.pt2 --flagfile=", Temp("flags"),
-                                       " --precision_atol=1e9", LogFlag()));
+                                       " --precision_atol=1e9",
+                                       " --precision_profile=original",
+                                       LogFlag()));
   EXPECT_EQ(result.exit_code, 0) << result.output;
 }
 
@@ -267,8 +304,12 @@ TEST(Help, OfEveryCommandIsExitCodeZero) {
 }
 
 TEST(List, ShowsEveryKernelAndItsTreatment) {
-  const Result result = Execute(kBinary, "list");
+  Result result = Execute(kBinary, "list");
   EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.output,
+              AllOf(HasSubstr("aten::add.out"), Not(HasSubstr("skipped: ")),
+                    HasSubstr("aten::mm"), HasSubstr("checked: budget")));
+  result = Execute(kBinary, "list --precision_profile=original");
   EXPECT_THAT(result.output,
               AllOf(HasSubstr("aten::add.out"), HasSubstr("skipped: "),
                     HasSubstr("aten::mm"), HasSubstr("checked: fixed")));
