@@ -77,9 +77,10 @@ void Fill(char* begin, size_t size) {
   if (size % 2 != 0) begin[size - 1] = static_cast<char>(kPoison & 0xff);
 }
 
-// The first byte in [begin, begin + size) that Fill() did not leave; -1: none.
-int64_t FirstChange(const char* begin, size_t size) {
-  for (size_t i = 0; i < size; ++i) {
+// The first byte in [begin + from, begin + size) that Fill() from begin on did
+// not leave; -1: none.
+int64_t FirstChange(const char* begin, size_t from, size_t size) {
+  for (size_t i = from; i < size; ++i) {
     const auto want =
         static_cast<unsigned char>(i % 2 == 0 ? kPoison & 0xff : kPoison >> 8);
     if (static_cast<unsigned char>(begin[i]) != want) {
@@ -163,14 +164,16 @@ std::optional<std::string> DamagedGuard(const c10::Storage& storage) {
   const Block* const block = BlockOf(storage);
   if (block == nullptr) return std::nullopt;
   const char* const begin = static_cast<const char*>(block->whole.get());
-  if (const int64_t at = FirstChange(begin, kGuardBytes); at >= 0) {
+  if (const int64_t at = FirstChange(begin, 0, kGuardBytes); at >= 0) {
     return absl::StrCat("byte ", kGuardBytes - at, " before its start");
   }
-  // The pair that an odd size shares with the guard is left out.
+  // The byte that fills up an odd size belongs to the guard.
   const size_t even = block->size + block->size % 2;
-  const char* const end = begin + kGuardBytes + even;
-  if (const int64_t at = FirstChange(end, kGuardBytes); at >= 0) {
-    return absl::StrCat("byte ", at + even - block->size, " after its end");
+  const char* const memory = begin + kGuardBytes;
+  if (const int64_t at = FirstChange(memory, block->size, even + kGuardBytes);
+      at >= 0) {
+    return absl::StrCat("byte ", at - static_cast<int64_t>(block->size),
+                        " after its end");
   }
   return std::nullopt;
 }
