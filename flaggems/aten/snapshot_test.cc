@@ -1,8 +1,13 @@
 #include "flaggems/aten/snapshot.h"
 
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "flaggems/core/status_testutil.h"
@@ -12,9 +17,9 @@ namespace flaggems {
 namespace {
 
 std::vector<c10::IValue> SnapshotOf(std::vector<c10::IValue> arguments) {
-  absl::StatusOr<std::vector<c10::IValue>> copies = Snapshot(arguments);
-  EXPECT_TRUE(copies.ok()) << copies.status();
-  return copies.ok() ? *std::move(copies) : std::vector<c10::IValue>();
+  absl::StatusOr<Snapshot> snapshot = Snapshot::Take(arguments);
+  EXPECT_TRUE(snapshot.ok()) << snapshot.status();
+  return snapshot.ok() ? snapshot->arguments() : std::vector<c10::IValue>();
 }
 
 struct TensorCase {
@@ -100,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(Tensors, SnapshotTensorTest,
                          testing::ValuesIn(TensorCases()),
                          [](const auto& info) { return info.param.name; });
 
-TEST(Snapshot, SharedStorageStaysShared) {
+TEST(SnapshotTest, SharedStorageStaysShared) {
   const at::Tensor base = at::arange(10.);
   const std::vector<c10::IValue> copies =
       SnapshotOf({base.slice(0, 0, 6), base.slice(0, 4, 10)});
@@ -112,7 +117,7 @@ TEST(Snapshot, SharedStorageStaysShared) {
   EXPECT_EQ(base[0].item<float>(), 0);
 }
 
-TEST(Snapshot, SharedStorageOfTwoDtypesStaysShared) {
+TEST(SnapshotTest, SharedStorageOfTwoDtypesStaysShared) {
   const at::Tensor complex = at::complex(at::arange(5.), at::ones({5}));
   const std::vector<c10::IValue> copies =
       SnapshotOf({at::view_as_real(complex).select(1, 1), complex});
@@ -120,14 +125,14 @@ TEST(Snapshot, SharedStorageOfTwoDtypesStaysShared) {
   EXPECT_TRUE(at::equal(at::imag(copies[1].toTensor()), at::full({5}, 9.f)));
 }
 
-TEST(Snapshot, CopiesOnlyTheReachedPartOfAStorage) {
+TEST(SnapshotTest, CopiesOnlyTheReachedPartOfAStorage) {
   const at::Tensor base = at::zeros({1 << 20});
   const std::vector<c10::IValue> copies =
       SnapshotOf({base.slice(0, 1000, 1010)});
   EXPECT_LT(copies[0].toTensor().storage().nbytes(), 100u);
 }
 
-TEST(Snapshot, ListsAndNumbersAndNoneAreTakenOver) {
+TEST(SnapshotTest, ListsAndNumbersAndNoneAreTakenOver) {
   const at::Tensor a = at::ones({2});
   const c10::List<at::Tensor> list({a, a + 1});
   c10::List<std::optional<at::Tensor>> optionals;
@@ -149,14 +154,14 @@ TEST(Snapshot, ListsAndNumbersAndNoneAreTakenOver) {
   EXPECT_EQ(copies[7].toIntVector(), (std::vector<int64_t>{1, 2}));
 }
 
-TEST(Snapshot, APythonNumberStaysOne) {
+TEST(SnapshotTest, APythonNumberStaysOne) {
   at::Tensor number = at::scalar_tensor(2.5, at::kDouble);
   number.unsafeGetTensorImpl()->set_wrapped_number(true);
   const std::vector<c10::IValue> copies = SnapshotOf({number});
   EXPECT_TRUE(copies[0].toTensor().unsafeGetTensorImpl()->is_wrapped_number());
 }
 
-TEST(Snapshot, CopiesFromADevice) {
+TEST(SnapshotTest, CopiesFromADevice) {
   const at::Tensor host = at::arange(24.).reshape({4, 6});
   const at::Tensor device = ToFakeDevice(host);
   const at::Tensor view = device.as_strided({3, 4}, {1, 6}, 2);
@@ -173,12 +178,267 @@ TEST(Snapshot, CopiesFromADevice) {
   EXPECT_TRUE(copies[2].toDevice().is_cpu());
 }
 
-TEST(Snapshot, RefusesWhatItCannotCopy) {
+TEST(SnapshotTest, RefusesWhatItCannotCopy) {
   const at::Tensor sparse = at::eye(3).to_sparse();
-  EXPECT_THAT(Snapshot(std::vector<c10::IValue>{sparse}),
+  EXPECT_THAT(Snapshot::Take(std::vector<c10::IValue>{sparse}),
               StatusIs(absl::StatusCode::kUnimplemented));
-  EXPECT_THAT(Snapshot(std::vector<c10::IValue>{at::empty({2}, at::kMeta)}),
-              StatusIs(absl::StatusCode::kUnimplemented));
+  EXPECT_THAT(
+      Snapshot::Take(std::vector<c10::IValue>{at::empty({2}, at::kMeta)}),
+      StatusIs(absl::StatusCode::kUnimplemented));
+}
+
+// A change made between two looks, and what FindChange() is to say of it.
+struct ChangeCase {
+  std::string name;
+  // The arguments, and a change of their memory.
+  std::vector<c10::IValue> (*make)();
+  void (*change)(std::vector<c10::IValue>& arguments);
+  std::vector<bool> writable;
+  std::optional<int> argument;  // nullopt: no change is reported
+  bool beside = true;
+};
+
+void PrintTo(const ChangeCase& c, std::ostream* os) { *os << c.name; }
+
+// All of the storage as bytes.
+unsigned char* BytesOf(const c10::IValue& tensor) {
+  return static_cast<unsigned char*>(
+      tensor.toTensor().storage().mutable_data());
+}
+
+std::vector<c10::IValue> OneRow() { return {at::arange(8.)}; }
+
+// Columns 2 to 5 of 8; elements 0, 1, 6, 7 of each row are beside it.
+std::vector<c10::IValue> Columns() {
+  return {at::arange(32.).reshape({4, 8}).slice(1, 2, 6)};
+}
+
+std::vector<c10::IValue> EverySecond() {
+  return {at::arange(16.).slice(0, 0, 16, 2)};
+}
+
+// The first half is read, the second written.
+std::vector<c10::IValue> TwoHalves() {
+  const at::Tensor base = at::arange(16.);
+  return {base.slice(0, 0, 8), base.slice(0, 8, 16)};
+}
+
+void Nothing(std::vector<c10::IValue>&) {}
+
+std::vector<ChangeCase> ChangeCases() {
+  return {
+      {"NoArguments",
+       [] { return std::vector<c10::IValue>{}; },
+       &Nothing,
+       {},
+       std::nullopt},
+      {"Empty",
+       [] {
+         return std::vector<c10::IValue>{at::empty({0, 3})};
+       },
+       &Nothing,
+       {false},
+       std::nullopt},
+      {"ZeroDim",
+       [] { return std::vector<c10::IValue>{at::scalar_tensor(1.)}; },
+       [](std::vector<c10::IValue>& a) { BytesOf(a[0])[3] ^= 1; },
+       {false},
+       0},
+      {"Unchanged", &OneRow, &Nothing, {false}, std::nullopt},
+      {"LastByteOfARead",
+       &OneRow,
+       [](std::vector<c10::IValue>& a) { BytesOf(a[0])[8 * 4 - 1] ^= 1; },
+       {false},
+       0},
+      {"MinusZeroForZero",
+       &OneRow,
+       [](std::vector<c10::IValue>& a) { a[0].toTensor()[0].fill_(-0.); },
+       {false},
+       0},
+      {"Written",
+       &OneRow,
+       [](std::vector<c10::IValue>& a) { a[0].toTensor().fill_(9); },
+       {true},
+       std::nullopt},
+      {"BeforeAView",
+       &Columns,
+       [](std::vector<c10::IValue>& a) { BytesOf(a[0])[1 * 4] ^= 1; },
+       {false},
+       -1},
+      {"AfterAWrittenView",
+       &Columns,
+       [](std::vector<c10::IValue>& a) { BytesOf(a[0])[31 * 4] ^= 1; },
+       {true},
+       -1},
+      {"InAGapBetweenRows",
+       &Columns,
+       [](std::vector<c10::IValue>& a) { BytesOf(a[0])[8 * 4] ^= 1; },
+       {true},
+       -1},
+      {"InAGapWithoutBeside",
+       &Columns,
+       [](std::vector<c10::IValue>& a) { BytesOf(a[0])[8 * 4] ^= 1; },
+       {true},
+       std::nullopt,
+       false},
+      {"ElementOfAReadWithoutBeside",
+       &Columns,
+       [](std::vector<c10::IValue>& a) { BytesOf(a[0])[10 * 4] ^= 1; },
+       {false},
+       0,
+       false},
+      {"InAGapOfEverySecond",
+       &EverySecond,
+       [](std::vector<c10::IValue>& a) { BytesOf(a[0])[3 * 4 + 2] ^= 1; },
+       {true},
+       -1},
+      {"AllOfEverySecond",
+       &EverySecond,
+       [](std::vector<c10::IValue>& a) { a[0].toTensor().zero_(); },
+       {true},
+       std::nullopt},
+      {"Expanded",
+       [] {
+         return std::vector<c10::IValue>{
+             at::arange(3.).unsqueeze(1).expand({3, 4})};
+       },
+       [](std::vector<c10::IValue>& a) { BytesOf(a[0])[2 * 4] ^= 1; },
+       {false},
+       0},
+      {"ExpandedWritten",
+       [] {
+         return std::vector<c10::IValue>{
+             at::arange(3.).unsqueeze(1).expand({3, 4})};
+       },
+       [](std::vector<c10::IValue>& a) { BytesOf(a[0])[2 * 4] ^= 1; },
+       {true},
+       std::nullopt},
+      {"ChannelsLastWritten",
+       [] {
+         return std::vector<c10::IValue>{
+             at::rand({2, 3, 4, 5}).contiguous(at::MemoryFormat::ChannelsLast)};
+       },
+       [](std::vector<c10::IValue>& a) { a[0].toTensor().fill_(9); },
+       {true},
+       std::nullopt},
+      {"HalfInAGap",
+       [] {
+         return std::vector<c10::IValue>{
+             at::arange(9.).to(at::kHalf).slice(0, 1, 9, 3)};
+       },
+       [](std::vector<c10::IValue>& a) { BytesOf(a[0])[2 * 2] ^= 1; },
+       {true},
+       -1},
+      {"ComplexElement",
+       [] {
+         return std::vector<c10::IValue>{
+             at::complex(at::arange(4.), at::ones({4}))};
+       },
+       [](std::vector<c10::IValue>& a) { BytesOf(a[0])[3 * 8 + 4] ^= 1; },
+       {false},
+       0},
+      {"ReadHalfOfASharedStorage",
+       &TwoHalves,
+       [](std::vector<c10::IValue>& a) { BytesOf(a[0])[7 * 4] ^= 1; },
+       {false, true},
+       0},
+      {"WrittenHalfOfASharedStorage",
+       &TwoHalves,
+       [](std::vector<c10::IValue>& a) { BytesOf(a[0])[8 * 4] ^= 1; },
+       {false, true},
+       std::nullopt},
+      {"InAList",
+       [] {
+         return std::vector<c10::IValue>{
+             c10::List<at::Tensor>({at::ones({2}), at::ones({3})})};
+       },
+       [](std::vector<c10::IValue>& a) {
+         a[0].toTensorList().get(1)[2].fill_(7);
+       },
+       {false},
+       0},
+      {"SecondArgumentBeforeMemoryBeside",
+       [] {
+         return std::vector<c10::IValue>{at::arange(16.).slice(0, 4, 8),
+                                         at::ones({4})};
+       },
+       [](std::vector<c10::IValue>& a) {
+         BytesOf(a[0])[0] ^= 1;
+         BytesOf(a[1])[0] ^= 1;
+       },
+       {false, false},
+       1},
+      // A kernel may give an argument other memory; what was there is gone.
+      {"Moved",
+       &OneRow,
+       [](std::vector<c10::IValue>& a) {
+         a[0].toTensor().resize_({1 << 16}).fill_(9);
+       },
+       {false},
+       std::nullopt},
+  };
+}
+
+class FindChangeTest : public testing::TestWithParam<ChangeCase> {};
+
+TEST_P(FindChangeTest, SaysWhatChanged) {
+  std::vector<c10::IValue> arguments = GetParam().make();
+  const absl::StatusOr<Snapshot> before = Snapshot::Take(arguments, 64);
+  ASSERT_THAT(before, IsOk());
+  GetParam().change(arguments);
+  const std::optional<MemoryChange> change =
+      FindChange(*before, arguments, GetParam().writable, GetParam().beside);
+  ASSERT_EQ(change.has_value(), GetParam().argument.has_value())
+      << (change ? change->message : "");
+  if (change) {
+    EXPECT_EQ(change->argument, *GetParam().argument);
+    EXPECT_NE(change->message, "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Changes, FindChangeTest,
+                         testing::ValuesIn(ChangeCases()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(FindChangeMessageTest, NamesTheByteBesideAView) {
+  std::vector<c10::IValue> arguments = {at::arange(64.).slice(0, 32, 40)};
+  const absl::StatusOr<Snapshot> before = Snapshot::Take(arguments, 64);
+  ASSERT_THAT(before, IsOk());
+  BytesOf(arguments[0])[40 * 4 + 3] ^= 1;
+  const auto change = FindChange(*before, arguments, {true}, true);
+  ASSERT_TRUE(change.has_value());
+  EXPECT_THAT(change->message, testing::HasSubstr("byte 163 "));
+}
+
+TEST(SnapshotTest, TheMarginIsCutAtTheEndsOfTheStorage) {
+  const at::Tensor base = at::arange(1000.);
+  struct Case {
+    int64_t first, last, margin, begin, end;  // elements, bytes
+  };
+  for (const Case& c :
+       {Case{500, 510, 0, 2000, 2040}, Case{500, 510, 64, 1936, 2104},
+        Case{0, 1000, 64, 0, 4000}, Case{1, 999, 64, 0, 4000},
+        // Rounded down, so that wider types keep their offset.
+        Case{501, 510, 0, 2000, 2040}}) {
+    const absl::StatusOr<Snapshot> snapshot = Snapshot::Take(
+        std::vector<c10::IValue>{base.slice(0, c.first, c.last)}, c.margin);
+    ASSERT_THAT(snapshot, IsOk());
+    ASSERT_EQ(snapshot->ranges().size(), 1u);
+    EXPECT_EQ(snapshot->ranges()[0].begin, c.begin);
+    EXPECT_EQ(snapshot->ranges()[0].end, c.end);
+    EXPECT_EQ(snapshot->nbytes(), c.end - c.begin);
+    EXPECT_TRUE(at::equal(snapshot->arguments()[0].toTensor(),
+                          base.slice(0, c.first, c.last)));
+  }
+}
+
+TEST(SnapshotTest, KeepsNanInfMinusZeroAndSubnormalsToTheBit) {
+  const at::Tensor x = at::tensor(
+      {std::nan(""), HUGE_VAL, -HUGE_VAL, -0., 0x1p-149, 16777217., 0x1p-1074});
+  const std::vector<c10::IValue> copies = SnapshotOf({x});
+  EXPECT_EQ(std::memcmp(copies[0].toTensor().const_data_ptr(),
+                        x.const_data_ptr(), x.nbytes()),
+            0);
 }
 
 }  // namespace
