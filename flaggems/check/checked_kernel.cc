@@ -13,13 +13,17 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "flaggems/aten/op_traits_of.h"
+#include "flaggems/aten/dtype_of.h"
 #include "flaggems/aten/guarded_allocator.h"
+#include "flaggems/aten/op_traits_of.h"
 #include "flaggems/check/budget_check.h"
 #include "flaggems/check/call_check.h"
 #include "flaggems/check/fixed_check.h"
 #include "flaggems/core/check_record.h"
+#include "flaggems/core/dtype.h"
+#include "flaggems/judge/flat_values.h"
 #include "flaggems/registry/check_scope.h"
 
 namespace flaggems {
@@ -40,6 +44,10 @@ class CheckedCall {
     record_.call = call;
     record_.device = DeviceOf(arguments);
     record_.inputs = DescribeInputs(arguments);
+    const std::vector<bool>& writable = op.judged.writable;
+    for (size_t i = 0; i < writable.size(); ++i) {
+      if (writable[i]) written_.push_back(arguments[i]);
+    }
   }
 
   // Keeps what the check needs, before the kernel runs.
@@ -60,7 +68,12 @@ class CheckedCall {
       Skip(Verdict::kSkipUnsupported);
       return;
     }
-    Conclude(prepared_.ok() ? check_->Judge(outputs) : JudgementOf(prepared_));
+    Judgement judgement =
+        prepared_.ok() ? check_->Judge(outputs) : JudgementOf(prepared_);
+    const std::string dtype = OutcomeOf(judgement.verdict) == Outcome::kFail
+                                  ? DtypeName(judgement.output_index, outputs)
+                                  : "";
+    Conclude(std::move(judgement), dtype);
   }
 
   // The kernel threw.
@@ -70,7 +83,8 @@ class CheckedCall {
       return;
     }
     Conclude(prepared_.ok() ? check_->JudgeException(exception)
-                            : JudgementOf(prepared_));
+                            : JudgementOf(prepared_),
+             /*dtype=*/"");
   }
 
   // Judging threw; ends the call if it has not ended.
@@ -92,8 +106,7 @@ class CheckedCall {
         session_->policy().ToleranceFor(op_.judged.traits, traits);
     record_.rtol = tolerance.rtol;
     record_.atol = tolerance.atol;
-    return std::make_unique<FixedCheck>(*op_.judged.reference, tolerance,
-                                        op_.judged.traits.is_mutable);
+    return std::make_unique<FixedCheck>(op_.judged, tolerance);
   }
 
   void Skip(Verdict verdict) {
@@ -101,7 +114,33 @@ class CheckedCall {
     runtime_.Abandon(session_.get(), op_, verdict, signature_);
   }
 
-  void Conclude(Judgement judgement) {
+  // TorchName() of a result, counted as Judgement::output_index is; empty if it
+  // has none.
+  std::string DtypeName(int output_index,
+                        absl::Span<const c10::IValue> outputs) const {
+    std::vector<FlatValue> values = FlattenValues(outputs);
+    for (FlatValue& value : FlattenValues(written_)) {
+      values.push_back(std::move(value));
+    }
+    for (const FlatValue& value : values) {
+      if (value.list_size >= 0 || output_index-- > 0) continue;
+      if (IsNothing(value.value) || !IsNumberOrTensor(value.value)) return "";
+      return std::string(
+          TorchName(DTypeOf(AsTensor(value.value).scalar_type())));
+    }
+    return "";
+  }
+
+  // `dtype` is that of the failing output, empty without one.
+  void Conclude(Judgement judgement, absl::string_view dtype) {
+    if (OutcomeOf(judgement.verdict) == Outcome::kFail &&
+        session_->policy().Suppressed(op_.judged.traits.key, dtype,
+                                      judgement.verdict)) {
+      ended_ = true;
+      runtime_.Conclude(session_.get(), op_, Verdict::kSkipSuppressed,
+                        signature_);
+      return;
+    }
     if (OutcomeOf(judgement.verdict) == Outcome::kSkip) {
       Skip(judgement.verdict);
       return;
@@ -141,6 +180,7 @@ class CheckedCall {
   const std::shared_ptr<CheckSession> session_;
   const uint64_t signature_;
   CheckRecord record_;
+  std::vector<c10::IValue> written_;  // the arguments that may be
   std::unique_ptr<CallCheck> check_;
   absl::Status prepared_;
   bool ended_ = false;  // its verdict is counted

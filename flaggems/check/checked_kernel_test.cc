@@ -18,9 +18,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/civil_time.h"
 #include "absl/time/time.h"
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/aten/status_of_exception.h"
+#include "flaggems/core/status_testutil.h"
 #include "flaggems/registry/check_scope.h"
 #include "flaggems/sink/memory_sink.h"
 #include "flaggems/testing/fake_device.h"
@@ -524,6 +526,155 @@ TEST_F(CheckedKernelTest, WriteErrorsAreCounted) {
   EXPECT_EQ(session_->write_errors(), 1);
   EXPECT_EQ(session_->first_write_error(), "disk is full");
   EXPECT_EQ(Count(Verdict::kFailValue), 1);
+}
+
+struct SuppressionCase {
+  std::string name;
+  std::string line;  // of the file
+  std::string op;
+  Body kernel;
+  Body reference;
+  c10::IValue argument;
+  Verdict verdict;
+};
+
+void PrintTo(const SuppressionCase& c, std::ostream* os) { *os << c.name; }
+
+std::vector<SuppressionCase> SuppressionCases() {
+  const std::string ns = "checked_kernel_test::";
+  const std::string until = " 2999-12-31 known\n";
+  const Body wrong = Returning(F32({9, 9, 9}));
+  const Body half = Returning(F32({9}).to(at::kHalf));
+  const at::Tensor x = F32({1, 2, 3});
+  return {
+      {"Any", ns + "twice * *" + until, "twice", wrong, kTwice, x,
+       Verdict::kSkipSuppressed},
+      {"ByDtypeAndReason", ns + "twice torch.float32 value" + until, "twice",
+       wrong, kTwice, x, Verdict::kSkipSuppressed},
+      {"AnotherDtype", ns + "twice torch.float16 *" + until, "twice", wrong,
+       kTwice, x, Verdict::kFailValue},
+      {"AnotherReason", ns + "twice * shape" + until, "twice", wrong, kTwice, x,
+       Verdict::kFailValue},
+      {"AnotherOperator", ns + "pair * *" + until, "twice", wrong, kTwice, x,
+       Verdict::kFailValue},
+      {"TheDtypeIsTheOutputs", ns + "twice torch.float16 dtype" + until,
+       "twice", half, kTwice, F32({1}), Verdict::kSkipSuppressed},
+      {"OfTheFailingOutput", ns + "pair torch.float16 *" + until, "pair",
+       ReturningMany({F32({1}), F32({5}).to(at::kHalf)}),
+       ReturningMany({F32({1}), F32({2}).to(at::kHalf)}), x,
+       Verdict::kSkipSuppressed},
+      {"NotOfTheOther", ns + "pair torch.float32 *" + until, "pair",
+       ReturningMany({F32({1}), F32({5}).to(at::kHalf)}),
+       ReturningMany({F32({1}), F32({2}).to(at::kHalf)}), x,
+       Verdict::kFailValue},
+      {"InAList", ns + "several torch.float16 *" + until, "several",
+       ReturningMany(
+           {c10::List<at::Tensor>({F32({1}), F32({5}).to(at::kHalf)})}),
+       ReturningMany(
+           {c10::List<at::Tensor>({F32({1}), F32({2}).to(at::kHalf)})}),
+       c10::List<at::Tensor>({x}), Verdict::kSkipSuppressed},
+      {"ANumber", ns + "count torch.int64 *" + until, "count",
+       ReturningMany({7}), ReturningMany({8}), x, Verdict::kSkipSuppressed},
+      {"Undefined", ns + "pair torch.float32 *" + until, "pair",
+       ReturningMany({F32({1}), at::Tensor()}),
+       ReturningMany({F32({1}), F32({2})}), x, Verdict::kFailCount},
+      {"APass", ns + "twice * *" + until, "twice", kTwice, kTwice, x,
+       Verdict::kPass},
+      {"AnEmptyCall", ns + "twice * *" + until, "twice", kTwice, kTwice,
+       at::empty({0}), Verdict::kUntrustedEmpty},
+  };
+}
+
+PolicyOptions Suppressing(const std::string& line) {
+  absl::StatusOr<Suppressions> suppressions =
+      Suppressions::Parse(line, "accepted.txt", absl::CivilDay(2025, 5, 19),
+                          [](absl::string_view) { return true; });
+  EXPECT_THAT(suppressions, IsOk());
+  PolicyOptions policy;
+  if (suppressions.ok()) policy.suppressions = *std::move(suppressions);
+  return policy;
+}
+
+class SuppressionTest : public CheckedKernelTest,
+                        public testing::WithParamInterface<SuppressionCase> {};
+
+TEST_P(SuppressionTest, TurnsAnAcceptedFailureIntoASkip) {
+  const SuppressionCase& c = GetParam();
+  Start(Suppressing(c.line));
+  Make(c.op, c.kernel, c.reference);
+  Call(c.argument);
+  EXPECT_EQ(Count(c.verdict), 1);
+  EXPECT_EQ(op_->ledger->calls(), 1);
+  EXPECT_EQ(records().size(), OutcomeOf(c.verdict) == Outcome::kFail ? 1u : 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Suppressions, SuppressionTest,
+                         testing::ValuesIn(SuppressionCases()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_F(CheckedKernelTest, ASuppressedCallWasJudged) {
+  PolicyOptions policy =
+      Suppressing("checked_kernel_test::twice * * 2999-12-31 known\n");
+  policy.max_checks = 2;
+  Start(policy);
+  Make("twice", Returning(F32({9})), kTwice);
+  for (int i = 0; i < 3; ++i) Call(F32({1}));
+  EXPECT_EQ(Count(Verdict::kSkipSuppressed), 2);
+  EXPECT_EQ(Count(Verdict::kSkipThrottle), 1);
+}
+
+TEST_F(CheckedKernelTest, OfAnExceptionOnlyAnyDtypeIsAccepted) {
+  const Body refuse = [](Stack&) { TORCH_CHECK_VALUE(false, "bad value"); };
+  Start(Suppressing(
+      "checked_kernel_test::twice torch.float32 throw 2999-12-31 known\n"));
+  Make("twice", refuse, kTwice);
+  EXPECT_THROW(Call(F32({1})), c10::ValueError);
+  EXPECT_EQ(Count(Verdict::kFailThrow), 1);
+  Start(Suppressing("checked_kernel_test::twice * throw 2999-12-31 known\n"));
+  Make("twice", refuse, kTwice);
+  EXPECT_THROW(Call(F32({1})), c10::ValueError);
+  EXPECT_EQ(Count(Verdict::kSkipSuppressed), 1);
+}
+
+// In both profiles the reference is not asked for a call that it would not come
+// back from.
+TEST_F(CheckedKernelTest, ADeniedCallIsSkippedAndNotComputedAgain) {
+  for (const ToleranceModel model :
+       {ToleranceModel::kFixed, ToleranceModel::kBudget}) {
+    CheckSessionOptions options;
+    options.tolerance_model = model;
+    auto sink = std::make_unique<MemorySink>();
+    sink_ = sink.get();
+    session_ = std::make_shared<CheckSession>(std::move(options),
+                                              std::move(sink), &clock_);
+    runtime_.Start(session_);
+    handle_ = FindOperator({"aten", "polygamma", ""});
+    auto op = std::make_shared<CheckedOp>(*handle_);
+    op->ledger = runtime_.ledgers().Get({"aten", "polygamma", ""});
+    op->gate = std::make_shared<Gate>(
+        *handle_, op->ledger->counter(Verdict::kSkipDisabled));
+    bool refuse = false;
+    op->kernel = c10::KernelFunction::makeFromBoxedFunctor(
+        std::make_unique<BodyKernel>([&](Stack& stack) {
+          TORCH_CHECK(!refuse, "no");
+          torch::jit::drop(stack, 2);
+          stack.push_back(F32({1}));
+        }));
+    const auto reference = std::make_shared<FakeReference>([](Stack&) {});
+    op->judged.reference = reference;
+    checked_ = MakeCheckedKernel(op, &runtime_);
+    const auto call = [&] {
+      Stack stack = {2, F32({-1e6})};
+      checked_.callBoxed(*handle_, c10::DispatchKeySet(c10::DispatchKey::CPU),
+                         &stack);
+    };
+    call();
+    refuse = true;
+    EXPECT_THROW(call(), c10::Error);
+    EXPECT_EQ(reference->calls, 0);
+    EXPECT_EQ(op->ledger->count(Verdict::kSkipPolicy), 2);
+    EXPECT_TRUE(records().empty());
+  }
 }
 
 TEST_F(CheckedKernelTest, DeviceTensorsAreComparedOnTheHost) {

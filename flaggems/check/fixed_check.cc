@@ -9,6 +9,7 @@
 #include "flaggems/aten/visit_tensors.h"
 #include "flaggems/check/compare_outputs.h"
 #include "flaggems/core/status_macros.h"
+#include "flaggems/reference/denied_calls.h"
 
 namespace flaggems {
 
@@ -17,7 +18,7 @@ absl::Status FixedCheck::Prepare(absl::Span<const c10::IValue> arguments) {
   VisitTensors(arguments, [&](const at::Tensor& tensor) {
     on_host = on_host && tensor.device().is_cpu();
   });
-  if (on_host && !writes_) {
+  if (on_host && !op_.traits.is_mutable) {
     arguments_ = AllWithOwnLists(arguments);
     return absl::OkStatus();
   }
@@ -26,8 +27,17 @@ absl::Status FixedCheck::Prepare(absl::Span<const c10::IValue> arguments) {
   return absl::OkStatus();
 }
 
+std::optional<Judgement> FixedCheck::Denied() const {
+  if (auto reason =
+          DeniedReason(op_.traits.key, op_.handle.schema(), arguments_)) {
+    return Differs(Verdict::kSkipPolicy, *std::move(reason));
+  }
+  return std::nullopt;
+}
+
 Judgement FixedCheck::Judge(absl::Span<const c10::IValue> outputs) {
-  const auto want = reference_.Compute(std::move(arguments_));
+  if (auto denied = Denied()) return *std::move(denied);
+  const auto want = op_.reference->Compute(std::move(arguments_));
   if (!want.ok()) return JudgementOf(want.status());
   return CompareOutputs(outputs, *want, tolerance_);
 }
@@ -35,8 +45,9 @@ Judgement FixedCheck::Judge(absl::Span<const c10::IValue> outputs) {
 Judgement FixedCheck::JudgeException(const std::exception_ptr& exception) {
   const absl::Status thrown = StatusOfException(exception);
   if (absl::IsResourceExhausted(thrown)) return JudgementOf(thrown);
+  if (auto denied = Denied()) return *std::move(denied);
   // Right if the reference refuses the call too.
-  const auto want = reference_.Compute(std::move(arguments_));
+  const auto want = op_.reference->Compute(std::move(arguments_));
   if (!want.ok() && !absl::IsInternal(want.status()) &&
       !absl::IsUnimplemented(want.status())) {
     return JudgementOf(want.status());

@@ -3,31 +3,31 @@
 
 // The check of profile `original`: fixed tolerances against the native kernel.
 
-#include <memory>
 #include <optional>
 #include <vector>
 
 #include "flaggems/check/call_check.h"
 #include "flaggems/comparator/tolerance.h"
-#include "flaggems/reference/reference.h"
+#include "flaggems/judge/kernel_call.h"
 
 namespace flaggems {
 
 class FixedCheck final : public CallCheck {
  public:
-  // `writes`: the operator may write an argument.
-  FixedCheck(const Reference& reference, const Tolerance& tolerance,
-             bool writes)
-      : reference_(reference), tolerance_(tolerance), writes_(writes) {}
+  // `op` outlives the check and has a reference.
+  FixedCheck(const JudgedOp& op, const Tolerance& tolerance)
+      : op_(op), tolerance_(tolerance) {}
 
   absl::Status Prepare(absl::Span<const c10::IValue> arguments) override;
   Judgement Judge(absl::Span<const c10::IValue> outputs) override;
   Judgement JudgeException(const std::exception_ptr& exception) override;
 
  private:
-  const Reference& reference_;
+  // No reference may compute the call; its arguments are on the CPU.
+  std::optional<Judgement> Denied() const;
+
+  const JudgedOp& op_;
   const Tolerance tolerance_;
-  const bool writes_;
   std::vector<c10::IValue> arguments_;
 };
 

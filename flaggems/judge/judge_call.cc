@@ -20,6 +20,7 @@
 #include "flaggems/judge/random_properties.h"
 #include "flaggems/judge/reference_runs.h"
 #include "flaggems/judge/unread_results.h"
+#include "flaggems/reference/denied_calls.h"
 
 namespace flaggems {
 namespace {
@@ -29,6 +30,7 @@ class CallJudge {
   explicit CallJudge(const KernelCall& call) : call_(call), runs_(call) {}
 
   Judgement Judge() {
+    if (auto denied = Denied()) return *std::move(denied);
     if (auto refused = Refused()) return *std::move(refused);
     if (auto broken = BrokenContract(call_, runs_)) {
       // With other counts, shapes or dtypes elements cannot be compared.
@@ -62,6 +64,7 @@ class CallJudge {
   }
 
   Judgement JudgeThrown(const absl::Status& thrown) {
+    if (auto denied = Denied()) return *std::move(denied);
     const absl::StatusOr<ReferenceRun>& native = runs_.Native();
     if (native.ok()) {
       return Differs(Verdict::kFailThrow,
@@ -80,6 +83,16 @@ class CallJudge {
  private:
   void Report(Judgement judgement) {
     if (!worst_ || IsWorse(judgement, *worst_)) worst_ = std::move(judgement);
+  }
+
+  // No reference may be asked.
+  std::optional<Judgement> Denied() const {
+    if (auto reason =
+            DeniedReason(call_.op.traits.key, call_.op.handle.schema(),
+                         call_.before.arguments())) {
+      return Differs(Verdict::kSkipPolicy, *std::move(reason));
+    }
+    return std::nullopt;
   }
 
   // The kernel computed what the reference does not.
@@ -143,9 +156,8 @@ class CallJudge {
                      "no memory to copy the results to the host"));
       return;
     }
-    absl::StatusOr<std::optional<RandomFailure>> failure =
-        JudgeRandom(call_.op.handle, call_.before.arguments(), *outputs,
-                    *arguments);
+    absl::StatusOr<std::optional<RandomFailure>> failure = JudgeRandom(
+        call_.op.handle, call_.before.arguments(), *outputs, *arguments);
     if (!failure.ok()) {
       Report(Differs(Verdict::kErrorComparison,
                      std::string(failure.status().message())));
@@ -308,9 +320,8 @@ Judgement OfStatus(const absl::StatusOr<Judgement>& judgement) {
 }  // namespace
 
 Judgement JudgeCall(const KernelCall& call) {
-  return OfStatus(StatusOrOf([&]() -> absl::StatusOr<Judgement> {
-    return CallJudge(call).Judge();
-  }));
+  return OfStatus(StatusOrOf(
+      [&]() -> absl::StatusOr<Judgement> { return CallJudge(call).Judge(); }));
 }
 
 Judgement JudgeThrow(const KernelCall& call, const absl::Status& thrown) {

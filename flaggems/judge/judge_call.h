@@ -16,7 +16,8 @@ namespace flaggems {
 // of every argument that was written (numbers.h); where they differ, whether
 // they are right all the same (meaning.h). Results of random operators are
 // judged by properties, uninitialised ones by their contract alone. The
-// judgement is the worst over the results.
+// judgement is the worst over the results. SKIP policy, with the reason, for a
+// call that no reference may make (reference/denied_calls.h).
 //
 // Does not throw. The caller holds a CheckScope.
 Judgement JudgeCall(const KernelCall& call);
