@@ -507,6 +507,22 @@ class MeaningJudge {
                    at::ones_like(gram), bound);
   }
 
+  // Whether the eigenvalues have the sum and the sum of squares that the trace
+  // of A and of A A says. That finds one taken twice in place of another, and
+  // is well conditioned where single eigenvalues are not.
+  static bool HaveTraces(const at::Tensor& w, const at::Tensor& a,
+                         double bound) {
+    const at::Tensor values = Wide(w).to(c10::kComplexDouble);
+    const at::Tensor matrix = Wide(a).to(c10::kComplexDouble);
+    const at::Tensor scale = matrix.abs().sum(-1);
+    const double n = static_cast<double>(matrix.size(-1));
+    const at::Tensor trace = matrix.diagonal(0, -2, -1).sum(-1);
+    const at::Tensor squares = (matrix * matrix.transpose(-2, -1)).sum({-2, -1});
+    return IsSmall(values.sum(-1) - trace, scale, n * bound) &&
+           IsSmall(values.square().sum(-1) - squares, scale.square(),
+                   2 * n * bound);
+  }
+
   std::optional<BrokenMeaning> Eigen() {
     const at::Tensor a = Input(Argument("A") != nullptr ? "A" : "self");
     const at::Tensor w = Got(0);
@@ -542,6 +558,15 @@ class MeaningJudge {
     if (!general && !IsOrthonormal(wide_v, bound)) {
       return Wrong("the eigenvectors are not orthonormal");
     }
+    if (general) {
+      const at::Tensor lengths = wide_v.abs().square().sum(-2).sqrt();
+      if (!IsSmall(lengths - 1, at::ones_like(lengths), bound)) {
+        return Wrong("an eigenvector that is not of length 1");
+      }
+      if (!HaveTraces(w, wide_a, bound)) {
+        return Wrong("not the eigenvalues of A, each as often as it is one");
+      }
+    }
     return Right();
   }
 
@@ -560,6 +585,9 @@ class MeaningJudge {
     if (!IsSmall(std::get<0>(distance.min(-1)), scale, bound) ||
         !IsSmall(std::get<0>(distance.min(-2)), scale, bound)) {
       return Wrong("not the reference's values in any order");
+    }
+    if (!HaveTraces(got, a, Residual(a, a.scalar_type()))) {
+      return Wrong("not the eigenvalues of A, each as often as it is one");
     }
     return Right();
   }

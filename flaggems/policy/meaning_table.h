@@ -34,9 +34,10 @@ enum class Meaning : uint8_t {
   kDistinct,
   // A V = V diag(w), V orthonormal; w by budget.
   kEigen,
-  // As kEigen of general matrices: no orthonormal V, order free.
+  // As kEigen of general matrices: V of columns of length 1, order free; the sums
+  // of w and w^2 are the traces of A and A^2.
   kGeneralEigen,
-  // The values as a multiset.
+  // Eigenvalues as a multiset.
   kUnordered,
   // U diag(S) Vh = A, U and V orthonormal; S by budget.
   kSingular,
