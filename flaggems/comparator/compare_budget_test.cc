@@ -121,6 +121,40 @@ constexpr Verdict kPass = Verdict::kPass;
 constexpr Verdict kValue = Verdict::kFailValue;
 constexpr Verdict kSpecial = Verdict::kFailSpecial;
 
+// Inf from a part of the largest number on.
+Budget EarlyOverflow(double margin) {
+  Budget budget = RoundingOnly();
+  budget.overflow_margin = margin;
+  return budget;
+}
+
+// The smallest number that rounds to Inf.
+constexpr double kOverflow = double{FLT_MAX} + 0x1p103;
+
+INSTANTIATE_TEST_SUITE_P(
+    OverflowMargin, CompareBudgetTest,
+    testing::Values(Case{"inf_at_the_margin", HUGE_VALF, kOverflow / 2,
+                         EarlyOverflow(2), kPass, 0},
+                    Case{"inf_below_the_margin", HUGE_VALF,
+                         std::nextafter(kOverflow / 2, 0), EarlyOverflow(2),
+                         kSpecial, kInf},
+                    Case{"minus_inf_at_the_margin", -HUGE_VALF, -kOverflow / 2,
+                         EarlyOverflow(2), kPass, 0},
+                    Case{"inf_of_the_other_sign", -HUGE_VALF, kOverflow / 2,
+                         EarlyOverflow(2), kSpecial, kInf},
+                    Case{"nan_at_the_margin", NAN, kOverflow / 2,
+                         EarlyOverflow(2), kSpecial, kInf},
+                    Case{"without_a_margin", HUGE_VALF,
+                         std::nextafter(kOverflow, 0), EarlyOverflow(1),
+                         kSpecial, kInf},
+                    Case{"a_right_number_within_the_margin", FLT_MAX, FLT_MAX,
+                         EarlyOverflow(32), kPass, 0},
+                    Case{"a_wrong_number_within_the_margin", FLT_MAX,
+                         FLT_MAX / 2, EarlyOverflow(32), kValue, -1},
+                    Case{"far_below_a_large_margin", HUGE_VALF, 1,
+                         EarlyOverflow(32), kSpecial, kInf}),
+    [](const auto& info) { return info.param.name; });
+
 INSTANTIATE_TEST_SUITE_P(
     Specials, CompareBudgetTest,
     testing::Values(
@@ -714,7 +748,8 @@ TEST(CompareBudgetErrorsTest, BadMembers) {
       {"b is", &Budget::b},
       {"l is", &Budget::l},
       {"n is", &Budget::n},
-      {"constant is", &Budget::constant}};
+      {"constant is", &Budget::constant},
+      {"overflow_margin is", &Budget::overflow_margin}};
   for (const auto& [name, member] : members) {
     for (const double bad : {-1.0, kInf, kNan}) {
       Budget budget;
@@ -723,6 +758,15 @@ TEST(CompareBudgetErrorsTest, BadMembers) {
                   StatusIs(absl::StatusCode::kInvalidArgument,
                            HasSubstr("budget: " + name)));
     }
+  }
+}
+
+TEST(CompareBudgetErrorsTest, AnOverflowMarginBelowOne) {
+  const auto f64 = Vector<double>(DType::kFloat64, {1});
+  for (const double bad : {0.0, 0.5, 1 - 0x1p-53}) {
+    EXPECT_THAT(
+        CompareBudget(f64.view(), f64.view(), EarlyOverflow(bad)),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("at least 1")));
   }
 }
 
