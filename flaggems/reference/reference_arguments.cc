@@ -66,9 +66,8 @@ at::Tensor FlatView(const at::Tensor& tensor) {
       c10::computeDispatchKey(tensor.scalar_type(), c10::kStrided, at::kCPU));
   at::Tensor flat = at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(tensor.storage()), keys, tensor.dtype());
-  flat.unsafeGetTensorImpl()->set_sizes_contiguous(
-      {static_cast<int64_t>(tensor.storage().nbytes() /
-                            tensor.element_size())});
+  flat.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<int64_t>(
+      tensor.storage().nbytes() / tensor.element_size())});
   return flat;
 }
 
@@ -80,8 +79,7 @@ class StorageCopies {
   at::Tensor Copy(const at::Tensor& tensor, bool negative) {
     const std::optional<c10::ScalarType> widened =
         Widened(tensor.scalar_type(), options_);
-    const bool wrapped =
-        tensor.unsafeGetTensorImpl()->is_wrapped_number();
+    const bool wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();
     if (!widened && !options_.copy) return tensor;
     const at::Tensor flat = Flat(tensor, widened, negative, wrapped);
     const c10::DispatchKeySet keys(
@@ -106,8 +104,8 @@ class StorageCopies {
   const at::Tensor& Flat(const at::Tensor& tensor,
                          std::optional<c10::ScalarType> widened, bool negative,
                          bool wrapped) {
-    const Key key(tensor.storage().unsafeGetStorageImpl(),
-                  tensor.scalar_type(), negative);
+    const Key key(tensor.storage().unsafeGetStorageImpl(), tensor.scalar_type(),
+                  negative);
     const auto [it, inserted] = copies_.try_emplace(key);
     if (!inserted) return it->second;
     const at::Tensor flat = FlatView(tensor);
@@ -119,9 +117,9 @@ class StorageCopies {
     at::Tensor& wide = it->second =
         at::empty(flat.sizes(), flat.options().dtype(*widened));
     if (wrapped && options_.scalar_type && tensor.is_floating_point()) {
-      wide.copy_(at::empty(flat.sizes(),
-                           flat.options().dtype(*options_.scalar_type))
-                     .copy_(flat));
+      wide.copy_(
+          at::empty(flat.sizes(), flat.options().dtype(*options_.scalar_type))
+              .copy_(flat));
     } else {
       wide.copy_(flat);
     }
@@ -190,19 +188,29 @@ double RoundedTo(double x, c10::ScalarType type) {
   }
 }
 
-c10::IValue ScalarValue(const c10::IValue& value, const Options& options) {
-  c10::Scalar scalar = value.toScalar();
+// `negative`: of a magnitude, the one with a minus sign.
+c10::IValue ScalarValue(const c10::IValue& value, bool negative,
+                        const Options& options) {
+  const c10::Scalar scalar = value.toScalar();
+  const bool magnitude = options.elements == Options::Elements::kMagnitude;
   if (!scalar.isFloatingPoint()) {
-    if (options.elements == Options::Elements::kMagnitude &&
-        scalar.isIntegral(/*includeBool=*/false)) {
-      return c10::IValue(std::abs(scalar.toLong()));
+    if (magnitude && scalar.isIntegral(/*includeBool=*/false)) {
+      const int64_t size = std::abs(scalar.toLong());
+      return c10::IValue(negative ? -size : size);
     }
     return value;
   }
   double x = scalar.toDouble();
   if (options.scalar_type) x = RoundedTo(x, *options.scalar_type);
-  if (options.elements == Options::Elements::kMagnitude) x = std::fabs(x);
+  if (magnitude) x = negative ? -std::fabs(x) : std::fabs(x);
   return c10::IValue(x);
+}
+
+// A list of Python numbers.
+bool IsScalarList(const c10::Argument& argument) {
+  const auto list = argument.real_type()->cast<c10::ListType>();
+  return list != nullptr &&
+         list->getElementType()->kind() == c10::TypeKind::NumberType;
 }
 
 // The floating type of the first floating tensor, whose finfo the defaults of
@@ -238,8 +246,7 @@ Finfo FinfoOf(c10::ScalarType type) {
     case c10::kHalf:
       return {65504.0, 0x1p-10};
     case c10::kBFloat16:
-      return {static_cast<double>(
-                  std::numeric_limits<c10::BFloat16>::max()),
+      return {static_cast<double>(std::numeric_limits<c10::BFloat16>::max()),
               0x1p-7};
     case c10::kFloat:
       return {static_cast<double>(std::numeric_limits<float>::max()), 0x1p-23};
@@ -263,12 +270,11 @@ std::optional<double> DtypeDefault(const std::string& argument,
 }
 
 bool HasTensor(absl::Span<const c10::IValue> arguments) {
-  return std::any_of(arguments.begin(), arguments.end(),
-                     [](const c10::IValue& value) {
-                       return (value.isTensor() &&
-                               value.toTensor().defined()) ||
-                              value.isTensorList();
-                     });
+  return std::any_of(
+      arguments.begin(), arguments.end(), [](const c10::IValue& value) {
+        return (value.isTensor() && value.toTensor().defined()) ||
+               value.isTensorList();
+      });
 }
 
 }  // namespace
@@ -286,8 +292,15 @@ absl::StatusOr<std::vector<c10::IValue>> ReferenceArguments(
       const c10::IValue& value = arguments[i];
       const c10::Argument& argument = schema.arguments()[i];
       const c10::TypeKind kind = KindOf(argument);
+      const bool negative = options.negative_argument == static_cast<int>(i);
       if (kind == c10::TypeKind::NumberType && value.isScalar()) {
-        result.push_back(ScalarValue(value, options));
+        result.push_back(ScalarValue(value, negative, options));
+      } else if (value.isList() && IsScalarList(argument)) {
+        c10::impl::GenericList numbers(c10::NumberType::get());
+        for (const c10::IValue& number : value.toListRef()) {
+          numbers.push_back(ScalarValue(number, negative, options));
+        }
+        result.emplace_back(std::move(numbers));
       } else if (argument.name() == "pin_memory" && value.isBool()) {
         result.emplace_back(false);
       } else if (!options.widen) {
@@ -309,8 +322,7 @@ absl::StatusOr<std::vector<c10::IValue>> ReferenceArguments(
                  DtypeDefault(argument.name(), *first)) {
         result.emplace_back(*DtypeDefault(argument.name(), *first));
       } else {
-        result.push_back(CopyValue(
-            value, options.negative_argument == static_cast<int>(i), copies));
+        result.push_back(CopyValue(value, negative, copies));
       }
     }
     return result;
