@@ -5,8 +5,10 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/library.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
@@ -379,6 +381,182 @@ TEST_F(PrecisionTest, ListSaysHowCallsAreTreated) {
   EXPECT_EQ((*infos)[0].reference, "cpu");
   EXPECT_NE((*infos)[1].skip_reason, "");
   EXPECT_THAT((*infos)[0].place, HasSubstr("precision_test.cc:"));
+}
+
+// --- Observe() and profile strict. ---
+
+at::Tensor WrongErf(const at::Tensor& x) { return at::full_like(x, 0.25); }
+
+// erf(x) * factor, without torch's erf.
+at::Tensor ErfTimes(const at::Tensor& x, double factor) {
+  const at::Tensor wide = x.to(at::kDouble).clone();
+  auto* const y = wide.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < wide.numel(); ++i) y[i] = std::erf(y[i]) * factor;
+  return wide.to(x.scalar_type());
+}
+at::Tensor RightErf(const at::Tensor& x) { return ErfTimes(x, 1); }
+at::Tensor CoarseErf(const at::Tensor& x) { return ErfTimes(x, 1.001); }
+
+// A library's kernel over torch's own, as torch::Library registers it.
+class OtherErf {
+ public:
+  explicit OtherErf(at::Tensor (*fn)(const at::Tensor&))
+      : library_(torch::Library::IMPL, "aten", c10::DispatchKey::CPU, __FILE__,
+                 __LINE__) {
+    library_.impl("erf", fn);
+  }
+
+ private:
+  torch::Library library_;
+};
+
+class StrictTest : public PrecisionTest {
+ protected:
+  StrictTest() {
+    const std::string path = options_.path;
+    options_ = PrecisionOptions::Strict();
+    options_.path = path;
+    options_.summary_at_exit = false;
+    observe_.include = {"erf"};
+  }
+
+  // A file of the test's own with that text.
+  static std::string FileWith(const std::string& name,
+                              const std::string& text) {
+    const std::string path =
+        testing::TempDir() + "/" +
+        testing::UnitTest::GetInstance()->current_test_info()->name() + name;
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  const at::Tensor x_ = at::tensor({0.5f, -1.f, 2.f});
+  ObserveOptions observe_;
+};
+
+TEST_F(StrictTest, APlantedWrongKernelIsReported) {
+  const OtherErf wrong_erf(&WrongErf);
+  ASSERT_THAT(EnablePrecisionCheck(options_), IsOk());
+  const auto observed = Observe(observe_);
+  ASSERT_THAT(observed, IsOk());
+  EXPECT_THAT(observed->ops(), ElementsAre("aten::erf", "aten::erf.out"));
+  EXPECT_EQ(at::erf(x_)[0].item<float>(), 0.25f);
+  EXPECT_THAT(Lines(options_.path),
+              ElementsAre(AllOf(HasSubstr("Op: erf |"), HasSubstr("FAIL"),
+                                HasSubstr("(3,):torch.float32"))));
+  EXPECT_EQ(SummaryOf("erf").failed, 1);
+}
+
+TEST_F(StrictTest, ARightKernelIsSilent) {
+  const OtherErf right_erf(&RightErf);
+  ASSERT_THAT(EnablePrecisionCheck(options_), IsOk());
+  const auto observed = Observe(observe_);
+  ASSERT_THAT(observed, IsOk());
+  at::erf(x_);
+  at::erf(x_.to(at::kHalf));
+  at::erf(at::empty({0}));
+  EXPECT_THAT(Lines(options_.path), IsEmpty());
+  EXPECT_EQ(SummaryOf("erf").passed, 2);
+}
+
+TEST_F(StrictTest, AllOfTorchObservedWithDefaults) {
+  ASSERT_THAT(EnablePrecisionCheck(options_), IsOk());
+  const auto observed = Observe();
+  ASSERT_THAT(observed, IsOk());
+  EXPECT_GT(observed->ops().size(), 1000u);
+  at::manual_seed(3);
+  const at::Tensor a = at::randn({4, 8, 8});
+  const at::Tensor w = at::randn({8, 8});
+  at::softmax(at::matmul(a, w).relu() + 1, -1).sum().item<float>();
+  at::layer_norm(a, {8}).argmax(-1).sum();
+  std::get<0>(a.to(at::kHalf).sort(-1)).cumsum(-1);
+  at::linalg_qr(a);
+  EXPECT_THAT(Lines(options_.path), IsEmpty());
+  EXPECT_GT(SummaryOf("mm").passed + SummaryOf("bmm").passed, 0);
+  EXPECT_EQ(SummaryOf("_softmax").passed, 1);
+  EXPECT_EQ(SummaryOf("linalg_qr").passed, 1);
+}
+
+TEST_F(StrictTest, ObservedAndInstalledExcludeEachOther) {
+  const auto observed = Observe(observe_);
+  ASSERT_THAT(observed, IsOk());
+  EXPECT_THAT(Observe(observe_), StatusIs(absl::StatusCode::kAlreadyExists,
+                                          HasSubstr("aten::erf")));
+  // A pattern leaves them out.
+  observe_.include = {"aten::erf", "aten::erfc*"};
+  observe_.exclude = {"aten::erf"};
+  EXPECT_THAT(Observe(observe_), IsOk());
+  observe_.include = {"no_such_operator"};
+  EXPECT_THAT(Observe(observe_), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(StrictTest, AKernelOfOursIsJudgedByItsBudgetToo) {
+  wrong = true;
+  ASSERT_THAT(EnablePrecisionCheck(options_), IsOk());
+  const auto kernels = Enable(enable_);
+  ASSERT_THAT(kernels, IsOk());
+  at::abs(x_);
+  at::Tensor out = at::empty({3});
+  at::abs_out(out, x_);  // strict has no skip of out variants
+  EXPECT_EQ(SummaryOf("abs").failed, 1);
+  EXPECT_EQ(SummaryOf("abs.out").failed, 1);
+}
+
+TEST_F(StrictTest, AnAcceptedFailureIsSuppressed) {
+  const OtherErf wrong_erf(&WrongErf);
+  options_.suppressions = FileWith(
+      ".txt", "erf  torch.float32  value  2999-12-31  planted by a test\n");
+  ASSERT_THAT(EnablePrecisionCheck(options_), IsOk());
+  const auto observed = Observe(observe_);
+  ASSERT_THAT(observed, IsOk());
+  at::erf(x_);
+  EXPECT_THAT(Lines(options_.path), IsEmpty());
+  EXPECT_EQ(SummaryOf("erf").skipped.at("suppressed"), 1);
+  EXPECT_EQ(SummaryOf("erf").failed, 0);
+  // Of that dtype alone.
+  at::erf(x_.to(at::kDouble));
+  EXPECT_EQ(SummaryOf("erf").failed, 1);
+}
+
+TEST_F(StrictTest, ARowOfThePolicyFileComesFirst) {
+  // 1e-3 off: ten thousand times what the table allows.
+  const OtherErf coarse_erf(&CoarseErf);
+  options_.policy_file = FileWith(
+      ".tsv",
+      "op\tclass\th\tA\tB\tL\twhy\nerf\tcond\t0.5\t100000\t0\t0\ta coarse "
+      "table\n");
+  const auto observed = Observe(observe_);
+  ASSERT_THAT(observed, IsOk());
+  ASSERT_THAT(EnablePrecisionCheck(options_), IsOk());
+  at::erf(x_);
+  EXPECT_EQ(SummaryOf("erf").passed, 1);
+  options_.policy_file.clear();
+  ASSERT_THAT(EnablePrecisionCheck(options_), IsOk());
+  at::erf(x_);
+  EXPECT_EQ(SummaryOf("erf").failed, 1);
+}
+
+TEST_F(StrictTest, ErrorsInFilesNameFileAndLine) {
+  options_.suppressions =
+      FileWith(".txt", "# accepted\n\nerff * * 2999-12-31 typo\n");
+  EXPECT_THAT(EnablePrecisionCheck(options_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr(options_.suppressions + ":3:"),
+                             HasSubstr("erff"))));
+  options_.suppressions = FileWith(".txt", "erf * * 2001-01-01 long ago\n");
+  EXPECT_THAT(EnablePrecisionCheck(options_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr(":1:"), HasSubstr("expired"))));
+  options_.suppressions.clear();
+  options_.policy_file = FileWith(
+      ".tsv", "op\tclass\th\tA\tB\tL\twhy\nerf\tcond\t0.5\t-1\t0\t0\tw\n");
+  EXPECT_THAT(EnablePrecisionCheck(options_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(options_.policy_file + ":2:")));
+  options_.policy_file = Path("there_is_none");
+  EXPECT_THAT(EnablePrecisionCheck(options_).message(),
+              AllOf(HasSubstr("policy_file"), HasSubstr("there_is_none")));
+  EXPECT_FALSE(PrecisionCheckEnabled());
 }
 
 }  // namespace

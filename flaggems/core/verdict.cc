@@ -43,7 +43,8 @@ constexpr Row kRows[] = {
      "that the reference refuses."},
 
     {Verdict::kSkipPolicy, Outcome::kSkip, "policy",
-     "A row of the skip list names this operator."},
+     "A row of the skip list names this operator, or a call is one that "
+     "torch's own kernel does not survive."},
     {Verdict::kSkipThrottle, Outcome::kSkip, "throttle",
      "Enough calls of this operator were checked (max_checks)."},
     {Verdict::kSkipSize, Outcome::kSkip, "size",

@@ -59,6 +59,12 @@ Kernel FirstElementOff(const std::string& op, size_t result = 0) {
   });
 }
 
+c10::IValue Scalars(const std::vector<double>& values) {
+  c10::impl::GenericList list(c10::NumberType::get());
+  for (const double value : values) list.push_back(value);
+  return list;
+}
+
 std::vector<JudgeCase> ResultCases() {
   const at::Tensor x = F32({-1, 2, 3, 4});
   const at::Tensor none;
@@ -127,6 +133,22 @@ std::vector<JudgeCase> ResultCases() {
        {c10::List<at::Tensor>({x, F32({1})})},
        [x](Values) -> Values {
          return {c10::List<at::Tensor>({x.exp(), F32({2})})};
+       },
+       Verdict::kFailValue},
+      // 0.1 as float16, and a sum in float32.
+      {"ScalarListInTheTypeOfTheTensors",
+       "aten::_foreach_add.ScalarList",
+       {c10::List<at::Tensor>({F16({1, 2, 3})}), Scalars({0.1})},
+       [](Values) -> Values {
+         return {c10::List<at::Tensor>(
+             {(F32({1, 2, 3}) + F16({0.1}).to(at::kFloat)).to(at::kHalf)})};
+       },
+       Verdict::kPass},
+      {"ScalarListWrong",
+       "aten::_foreach_add.ScalarList",
+       {c10::List<at::Tensor>({F16({1, 2, 3})}), Scalars({0.1})},
+       [](Values) -> Values {
+         return {c10::List<at::Tensor>({F16({1.1, 2.1, 3.2})})};
        },
        Verdict::kFailValue},
       {"OptionalNone",

@@ -180,7 +180,8 @@ class MeaningJudge {
         Same(found, Gatherable(values, input, *dim)).logical_not();
     if (wrong.any().item<bool>()) {
       return Wrong(absl::StrCat(
-          "the input has another value at the index than the result", At(wrong)));
+          "the input has another value at the index than the result",
+          At(wrong)));
     }
     return Right();
   }
@@ -235,8 +236,7 @@ class MeaningJudge {
     if (!AreDistinct(indices, *dim)) {
       return Wrong("an index twice in one row: no permutation");
     }
-    const at::Tensor sorted =
-        has_values ? Got(0) : input.gather(*dim, Want(0));
+    const at::Tensor sorted = has_values ? Got(0) : input.gather(*dim, Want(0));
     return PointsAt(input, sorted, indices, "");
   }
 
@@ -268,8 +268,7 @@ class MeaningJudge {
     const at::Tensor input = Input();
     const at::Tensor values = Got(0);
     const at::Tensor indices = Got(1);
-    if (!input.defined() || !indices.defined() ||
-        !AllSame(values, Want(0))) {
+    if (!input.defined() || !indices.defined() || !AllSame(values, Want(0))) {
       return std::nullopt;
     }
     const int64_t planes = absl::StrContains(call_.op.traits.key.name, "3d")
@@ -282,9 +281,9 @@ class MeaningJudge {
     if (auto text = OutOfRange(flat_indices, flat_input.size(last))) {
       return Wrong(*text);
     }
-    const at::Tensor wrong = Same(flat_input.gather(last, flat_indices),
-                                  values.flatten(planes))
-                                 .logical_not();
+    const at::Tensor wrong =
+        Same(flat_input.gather(last, flat_indices), values.flatten(planes))
+            .logical_not();
     if (wrong.any().item<bool>()) {
       return Wrong(absl::StrCat(
           "the input has another value at the index than the result",
@@ -343,9 +342,9 @@ class MeaningJudge {
     const at::Tensor written =
         zeros.index_add(0, cell, at::ones_like(source_fits));
     const at::Tensor untouched = Same(got, self).reshape({-1});
-    const at::Tensor wrong = at::where(written.gt(0), fits.eq(0),
-                                       untouched.logical_not())
-                                 .reshape(got.sizes());
+    const at::Tensor wrong =
+        at::where(written.gt(0), fits.eq(0), untouched.logical_not())
+            .reshape(got.sizes());
     if (wrong.any().item<bool>()) {
       return Wrong(absl::StrCat(
           "a cell that holds none of the sources written to it, or that no "
@@ -475,8 +474,8 @@ class MeaningJudge {
   // backward errors are modest polynomials of n times u (Higham, Accuracy and
   // Stability, ch. 19 to 21).
   static double Residual(const at::Tensor& a, c10::ScalarType type) {
-    const double u = c10::toRealValueType(type) == c10::kDouble ? 0x1p-53
-                                                                : 0x1p-24;
+    const double u =
+        c10::toRealValueType(type) == c10::kDouble ? 0x1p-53 : 0x1p-24;
     const double n = static_cast<double>(std::max(a.size(-1), a.size(-2)));
     return 32 * u * n;
   }
@@ -517,7 +516,8 @@ class MeaningJudge {
     const at::Tensor scale = matrix.abs().sum(-1);
     const double n = static_cast<double>(matrix.size(-1));
     const at::Tensor trace = matrix.diagonal(0, -2, -1).sum(-1);
-    const at::Tensor squares = (matrix * matrix.transpose(-2, -1)).sum({-2, -1});
+    const at::Tensor squares =
+        (matrix * matrix.transpose(-2, -1)).sum({-2, -1});
     return IsSmall(values.sum(-1) - trace, scale, n * bound) &&
            IsSmall(values.square().sum(-1) - squares, scale.square(),
                    2 * n * bound);
@@ -529,8 +529,8 @@ class MeaningJudge {
     const at::Tensor v = Got(1);
     if (!a.defined() || !w.defined() || !Finite(a)) return std::nullopt;
     const double bound = Residual(a, a.scalar_type());
-    const bool general = MeaningOf(call_.op.traits.key) ==
-                         Meaning::kGeneralEigen;
+    const bool general =
+        MeaningOf(call_.op.traits.key) == Meaning::kGeneralEigen;
     if (!general &&
         !IsSmall(Wide(w) - Wide(Want(0)), Wide(a).abs().sum(-1), bound)) {
       return Wrong("eigenvalues beyond what rounding of the matrix explains");
@@ -548,8 +548,7 @@ class MeaningJudge {
       wide_a = triangle + Adjoint(strict);
     }
     const at::Tensor wide_v = Wide(v);
-    const at::Tensor left =
-        at::matmul(wide_a.to(wide_v.scalar_type()), wide_v);
+    const at::Tensor left = at::matmul(wide_a.to(wide_v.scalar_type()), wide_v);
     const at::Tensor right =
         wide_v * Wide(w).to(wide_v.scalar_type()).unsqueeze(-2);
     if (!IsSmall(left - right, wide_a.abs().sum(-1), bound)) {
@@ -629,8 +628,8 @@ class MeaningJudge {
     if (q.numel() == 0) return std::nullopt;  // mode "r"
     const double bound = Residual(a, a.scalar_type());
     if (!Finite(q) || !Finite(r)) return Wrong("Q or R is not finite");
-    if (!IsSmall(at::matmul(Wide(q), Wide(r)) - Wide(a),
-                 Wide(a).abs().sum(-2), bound)) {
+    if (!IsSmall(at::matmul(Wide(q), Wide(r)) - Wide(a), Wide(a).abs().sum(-2),
+                 bound)) {
       return Wrong("Q R is not A");
     }
     if (!IsOrthonormal(Wide(q), bound)) return Wrong("Q is not orthonormal");

@@ -414,11 +414,20 @@ class NumberJudge {
     budget_.conditions = ArrayViewOf(conditions_);
   }
 
+  // Whether it is a list of Python numbers with a floating one.
+  static bool HoldsDouble(const c10::IValue& value) {
+    if (!value.isList()) return false;
+    const c10::ArrayRef<c10::IValue> items = value.toListRef();
+    return std::any_of(
+        items.begin(), items.end(),
+        [](const c10::IValue& item) { return item.isDouble(); });
+  }
+
   // The types in which a kernel may hold Python numbers.
   std::vector<c10::ScalarType> ScalarTypes() const {
     bool has_scalar = false;
     for (const c10::IValue& value : call_.before.arguments()) {
-      has_scalar = has_scalar || value.isDouble();
+      has_scalar = has_scalar || value.isDouble() || HoldsDouble(value);
     }
     std::optional<c10::ScalarType> narrow;
     VisitTensors(call_.before.arguments(), [&](const at::Tensor& tensor) {

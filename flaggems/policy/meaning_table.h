@@ -34,8 +34,8 @@ enum class Meaning : uint8_t {
   kDistinct,
   // A V = V diag(w), V orthonormal; w by budget.
   kEigen,
-  // As kEigen of general matrices: V of columns of length 1, order free; the sums
-  // of w and w^2 are the traces of A and A^2.
+  // As kEigen of general matrices: V of columns of length 1, order free; the
+  // sums of w and w^2 are the traces of A and A^2.
   kGeneralEigen,
   // Eigenvalues as a multiset.
   kUnordered,

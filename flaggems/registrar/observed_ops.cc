@@ -6,9 +6,9 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
-#include "absl/strings/strip.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/policy/skip_rules.h"
 #include "flaggems/registrar/observer.h"
@@ -67,11 +67,17 @@ absl::StatusOr<std::vector<Observed>> SelectObserved(
   for (const std::string& word : include) {
     bool exists = false;
     bool selected = false;
+    bool composite = false;
     for (const OpKey& key : known) {
       if (!Matches(word, key)) continue;
       exists = true;
       const std::optional<c10::OperatorHandle> handle = FindOperator(key);
-      if (!handle || !IsObservable(*handle, c10::DispatchKey::CPU)) continue;
+      if (!handle) continue;
+      if (!IsObservable(*handle, c10::DispatchKey::CPU)) {
+        composite |=
+            handle->hasComputedKernelForDispatchKey(c10::DispatchKey::CPU);
+        continue;
+      }
       selected = true;
       if (absl::c_any_of(exclude, [&](const std::string& other) {
             return Matches(other, key);
@@ -83,8 +89,9 @@ absl::StatusOr<std::vector<Observed>> SelectObserved(
     if (!exists && !IsGlob(word)) return Unknown(word, known);
     if (!selected && !IsGlob(word)) {
       return absl::NotFoundError(absl::StrCat(
-          word, " has no CPU kernel of its own to observe: it only calls other "
-          "operators; observe those"));
+          word, composite ? " has no CPU kernel of its own to observe: it only "
+                            "calls other operators; observe those"
+                          : " has no CPU kernel; only such are observed"));
     }
   }
   // The named one of doubles is kept.
