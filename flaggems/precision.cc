@@ -21,8 +21,8 @@
 #include "flaggems/core/status_macros.h"
 #include "flaggems/log_setup.h"
 #include "flaggems/policy/budget_table.h"
-#include "flaggems/policy/policy_file.h"
 #include "flaggems/policy/policy.h"
+#include "flaggems/policy/policy_file.h"
 #include "flaggems/policy/skip_rules.h"
 #include "flaggems/policy/suppressions.h"
 #include "flaggems/reference/native_cpu_reference.h"
@@ -86,9 +86,8 @@ class Precision {
 // Whether torch has an operator that a pattern of a policy file names.
 KnownOperator KnowsOperator() {
   return [known = KnownOperators()](absl::string_view pattern) {
-    return absl::c_any_of(known, [&](const OpKey& key) {
-      return PatternMatches(pattern, key);
-    });
+    return absl::c_any_of(
+        known, [&](const OpKey& key) { return PatternMatches(pattern, key); });
   };
 }
 
@@ -105,10 +104,10 @@ absl::StatusOr<PolicyOptions> PolicyOptionsOf(const PrecisionOptions& options) {
   if (!options.suppressions.empty()) {
     FG_ASSIGN_OR_RETURN(
         policy.suppressions,
-        Suppressions::Read(options.suppressions,
-                           absl::ToCivilDay(Clock::System().Now(),
-                                            absl::LocalTimeZone()),
-                           KnowsOperator()));
+        Suppressions::Read(
+            options.suppressions,
+            absl::ToCivilDay(Clock::System().Now(), absl::LocalTimeZone()),
+            KnowsOperator()));
   }
   policy.tolerance = {options.rtol, options.atol};
   policy.max_checks = options.max_checks;
@@ -272,7 +271,8 @@ absl::StatusOr<std::vector<KernelInfo>> ListKernels(
     KernelInfo info;
     info.op = kernel.key.ToString();
     info.backend = BackendName(kernel.entry->backend);
-    info.op_class = std::string(OpClassName(policy.BudgetFor(kernel.key).op_class));
+    info.op_class =
+        std::string(OpClassName(policy.BudgetFor(kernel.key).op_class));
     info.place = absl::StrCat(kernel.entry->file, ":", kernel.entry->line);
     const std::optional<c10::OperatorHandle> op = FindOperator(kernel.key);
     if (!op) {

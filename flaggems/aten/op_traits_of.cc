@@ -83,8 +83,9 @@ template <typename Hash>
 Hash AddSignature(Hash hash, const c10::IValue& value) {
   if (value.isTensor() && value.toTensor().defined()) {
     const at::Tensor& tensor = value.toTensor();
-    hash = Hash::combine(std::move(hash), static_cast<int>(tensor.scalar_type()),
-                         tensor.dim(), LayoutClass(tensor));
+    hash =
+        Hash::combine(std::move(hash), static_cast<int>(tensor.scalar_type()),
+                      tensor.dim(), LayoutClass(tensor));
     if (IsPlainTensor(tensor)) {
       for (const int64_t size : tensor.sizes()) {
         hash = Hash::combine(std::move(hash), SizeClass(size));
@@ -170,8 +171,8 @@ std::vector<bool> WritableArguments(const c10::OperatorHandle& op) {
   for (const c10::Argument& argument : op.schema().arguments()) {
     const bool marked =
         argument.alias_info() != nullptr && argument.alias_info()->isWrite();
-    writable.push_back(marked || (unmarked &&
-                                  absl::StartsWith(argument.name(), "running_")));
+    writable.push_back(
+        marked || (unmarked && absl::StartsWith(argument.name(), "running_")));
   }
   return writable;
 }

@@ -79,8 +79,7 @@ void CopyToHost(CopiedRange& range) {
 }
 
 at::Tensor OnCopy(const at::Tensor& tensor, const Ranges& ranges) {
-  const CopiedRange& range =
-      ranges.at(tensor.storage().unsafeGetStorageImpl());
+  const CopiedRange& range = ranges.at(tensor.storage().unsafeGetStorageImpl());
   const c10::DispatchKeySet keys(c10::computeDispatchKey(
       tensor.scalar_type(), c10::kStrided, at::Device(at::kCPU)));
   at::Tensor copy = at::detail::make_tensor<c10::TensorImpl>(
@@ -148,9 +147,8 @@ void VisitRuns(const at::Tensor& tensor, Run&& run) {
 void Mark(const c10::IValue& argument, const CopiedRange& range,
           std::vector<bool>& covered) {
   VisitTensors(argument, [&](const at::Tensor& tensor) {
-    if (!IsPlainTensor(tensor) ||
-        tensor.storage().unsafeGetStorageImpl() !=
-            range.storage.unsafeGetStorageImpl()) {
+    if (!IsPlainTensor(tensor) || tensor.storage().unsafeGetStorageImpl() !=
+                                      range.storage.unsafeGetStorageImpl()) {
       return;
     }
     const int64_t item = static_cast<int64_t>(tensor.element_size());
@@ -227,9 +225,10 @@ std::optional<MemoryChange> FindChangeIn(
     }
     if (beside) {
       return MemoryChange{
-          -1, absl::StrCat("byte ", range.begin + at,
-                           " of the memory that an argument is a view of "
-                           "was overwritten; no argument has an element there")};
+          -1,
+          absl::StrCat("byte ", range.begin + at,
+                       " of the memory that an argument is a view of "
+                       "was overwritten; no argument has an element there")};
     }
   }
   return std::nullopt;

@@ -6,8 +6,7 @@ c10::IValue WithOwnLists(const c10::IValue& value) {
   return value.isList() ? c10::IValue(value.toList().copy()) : value;
 }
 
-std::vector<c10::IValue> AllWithOwnLists(
-    absl::Span<const c10::IValue> values) {
+std::vector<c10::IValue> AllWithOwnLists(absl::Span<const c10::IValue> values) {
   std::vector<c10::IValue> own;
   own.reserve(values.size());
   for (const c10::IValue& value : values) own.push_back(WithOwnLists(value));

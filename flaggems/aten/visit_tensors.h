@@ -40,8 +40,7 @@ void VisitTensors(const std::vector<c10::IValue>& values, Visitor&& visit) {
 // The value, with lists of its own (of the same tensors). A kernel may take a
 // List[Tensor] for a List[Optional[Tensor]] only while nobody else holds it.
 c10::IValue WithOwnLists(const c10::IValue& value);
-std::vector<c10::IValue> AllWithOwnLists(
-    absl::Span<const c10::IValue> values);
+std::vector<c10::IValue> AllWithOwnLists(absl::Span<const c10::IValue> values);
 
 // A tensor that can be copied and recomputed as plain memory: strided, with a
 // storage, not quantised, no functorch wrapper or meta tensor.

@@ -79,21 +79,21 @@ absl::Status BudgetCheck::Prepare(absl::Span<const c10::IValue> arguments) {
 }
 
 KernelCall BudgetCheck::Call(absl::Span<const c10::IValue> outputs) const {
-  return {op_,
-          row_,
-          *before_,
-          arguments_,
-          outputs,
-          on_host_,
-          began_alone_ &&
-              threads_begun.load(std::memory_order_acquire) == begun_};
+  return {
+      op_,
+      row_,
+      *before_,
+      arguments_,
+      outputs,
+      on_host_,
+      began_alone_ && threads_begun.load(std::memory_order_acquire) == begun_};
 }
 
 Judgement BudgetCheck::TooLarge() const {
-  return Differs(Verdict::kSkipSize,
-                 absl::StrCat("a check would take more than the ",
-                              memory_limit_ >> 20,
-                              " MiB that memory_mb allows"));
+  return Differs(
+      Verdict::kSkipSize,
+      absl::StrCat("a check would take more than the ", memory_limit_ >> 20,
+                   " MiB that memory_mb allows"));
 }
 
 Judgement BudgetCheck::Judge(absl::Span<const c10::IValue> outputs) {
@@ -102,8 +102,8 @@ Judgement BudgetCheck::Judge(absl::Span<const c10::IValue> outputs) {
   if (memory_limit_ > 0 && HasNumbers(row_) &&
       JudgingBytes(call) > memory_limit_) {
     // The rows differ from call to call, and are the same in every run.
-    std::optional<Judgement> judgement = JudgeRows(
-        call, memory_limit_, static_cast<uint64_t>(begun_));
+    std::optional<Judgement> judgement =
+        JudgeRows(call, memory_limit_, static_cast<uint64_t>(begun_));
     return judgement ? *std::move(judgement) : TooLarge();
   }
   return JudgeCall(call);

@@ -15,8 +15,8 @@ namespace flaggems {
 
 class BudgetCheck final : public CallCheck {
  public:
-  // `op`, and the texts of `row`, outlive the check. `memory_limit` in bytes, for all copies
-  // and references of the call; 0: no limit.
+  // `op`, and the texts of `row`, outlive the check. `memory_limit` in bytes,
+  // for all copies and references of the call; 0: no limit.
   BudgetCheck(const JudgedOp& op, BudgetRow row, int64_t memory_limit)
       : op_(op), row_(row), memory_limit_(memory_limit) {}
   ~BudgetCheck() override;

@@ -12,9 +12,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "flaggems/check/check_session.h"
+#include "flaggems/judge/kernel_call.h"
 #include "flaggems/policy/op_ledger.h"
 #include "flaggems/policy/op_traits.h"
-#include "flaggems/judge/kernel_call.h"
 #include "flaggems/registry/gate.h"
 #include "flaggems/statistics/rounding_bias.h"
 

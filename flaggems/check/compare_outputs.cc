@@ -17,7 +17,7 @@ namespace flaggems {
 namespace {
 
 Judgement CompareTensors(const at::Tensor& got, const at::Tensor& want,
-                                const Tolerance& tolerance) {
+                         const Tolerance& tolerance) {
   const std::string types = absl::StrCat(
       "got ", TypeAndShape(got), ", the reference has ", TypeAndShape(want));
   if (got.scalar_type() != want.scalar_type()) {
@@ -53,7 +53,7 @@ Judgement CompareTensors(const at::Tensor& got, const at::Tensor& want,
 }
 
 Judgement CompareLeaf(const c10::IValue& got, const c10::IValue& want,
-                             const Tolerance& tolerance) {
+                      const Tolerance& tolerance) {
   if (IsNothing(got) || IsNothing(want)) {
     if (IsNothing(got) && IsNothing(want)) {
       Judgement nothing;
@@ -73,8 +73,8 @@ Judgement CompareLeaf(const c10::IValue& got, const c10::IValue& want,
 }
 
 Judgement CompareAll(absl::Span<const c10::IValue> got,
-                            absl::Span<const c10::IValue> want,
-                            const Tolerance& tolerance) {
+                     absl::Span<const c10::IValue> want,
+                     const Tolerance& tolerance) {
   const std::vector<FlatValue> got_leaves = FlattenValues(got);
   const std::vector<FlatValue> want_leaves = FlattenValues(want);
   const auto count_differs = [&] {
@@ -105,8 +105,8 @@ Judgement CompareAll(absl::Span<const c10::IValue> got,
 }  // namespace
 
 Judgement CompareOutputs(absl::Span<const c10::IValue> got,
-                                absl::Span<const c10::IValue> want,
-                                const Tolerance& tolerance) {
+                         absl::Span<const c10::IValue> want,
+                         const Tolerance& tolerance) {
   try {
     return CompareAll(got, want, tolerance);
   } catch (...) {

@@ -24,8 +24,8 @@ namespace flaggems {
 //
 // Does not throw. The caller holds a CheckScope.
 Judgement CompareOutputs(absl::Span<const c10::IValue> got,
-                                absl::Span<const c10::IValue> want,
-                                const Tolerance& tolerance);
+                         absl::Span<const c10::IValue> want,
+                         const Tolerance& tolerance);
 
 }  // namespace flaggems
 

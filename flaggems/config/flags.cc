@@ -104,8 +104,7 @@ std::optional<SourcedText> GivenFlag(const std::string& name) {
 absl::StatusOr<PrecisionOptions> OptionsFromFlags(
     const PrecisionOptions& base) {
   return ResolveOptions(
-      base,
-      [](const OptionField& field) -> std::optional<SourcedText> {
+      base, [](const OptionField& field) -> std::optional<SourcedText> {
         std::optional<SourcedText> text = GivenFlag(field.FlagName());
         return text.has_value() ? text : FieldFromEnvironment(field);
       });

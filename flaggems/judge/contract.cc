@@ -68,7 +68,8 @@ bool SameStrides(const at::Tensor& a, const at::Tensor& b) {
 
 std::string StridesOf(const at::Tensor& tensor) {
   return absl::StrCat(
-      "(", absl::StrJoin(tensor.strides().begin(), tensor.strides().end(), ", "),
+      "(",
+      absl::StrJoin(tensor.strides().begin(), tensor.strides().end(), ", "),
       ")");
 }
 
@@ -129,11 +130,11 @@ class ContractCheck {
     if (change) {
       Report(Verdict::kFailArgument, 0,
              change->argument >= 0
-                 ? absl::StrCat("argument ",
-                                ArgumentName(
-                                    static_cast<size_t>(change->argument)),
-                                " was changed; the schema does not say that "
-                                "it is written")
+                 ? absl::StrCat(
+                       "argument ",
+                       ArgumentName(static_cast<size_t>(change->argument)),
+                       " was changed; the schema does not say that "
+                       "it is written")
                  : change->message);
     }
     int index = 0;
@@ -252,8 +253,8 @@ class ContractCheck {
       if (promoted) type = *promoted;
     }
     if (got.scalar_type() == type) return;
-    if (got.scalar_type() == c10::kFloat && IsStatistic(call_.op.traits.key,
-                                                        output)) {
+    if (got.scalar_type() == c10::kFloat &&
+        IsStatistic(call_.op.traits.key, output)) {
       return;
     }
     Report(Verdict::kFailDtype, output,
@@ -288,7 +289,8 @@ class ContractCheck {
                               ArgumentName(a)));
         } else if (MustAlias(i)) {
           Report(Verdict::kFailAlias, static_cast<int>(i),
-                 absl::StrCat("output ", i, " does not share the memory of "
+                 absl::StrCat("output ", i,
+                              " does not share the memory of "
                               "argument ",
                               ArgumentName(a), ", which the schema demands"));
         }

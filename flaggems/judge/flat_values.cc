@@ -8,8 +8,7 @@
 namespace flaggems {
 namespace {
 
-void FlattenParts(std::vector<at::Tensor> parts,
-                  std::vector<FlatValue>& flat) {
+void FlattenParts(std::vector<at::Tensor> parts, std::vector<FlatValue>& flat) {
   flat.push_back({c10::IValue(), static_cast<int64_t>(parts.size())});
   for (at::Tensor& part : parts) flat.push_back({std::move(part)});
 }
@@ -35,9 +34,9 @@ bool FlattenComposite(const at::Tensor& tensor, std::vector<FlatValue>& flat) {
     flat.push_back({tensor.int_repr(), -1, true});
     flat.push_back({per_channel ? c10::IValue(tensor.q_per_channel_scales())
                                 : c10::IValue(tensor.q_scale())});
-    flat.push_back(
-        {per_channel ? c10::IValue(tensor.q_per_channel_zero_points())
-                     : c10::IValue(tensor.q_zero_point())});
+    flat.push_back({per_channel
+                        ? c10::IValue(tensor.q_per_channel_zero_points())
+                        : c10::IValue(tensor.q_zero_point())});
     return true;
   }
   return false;

@@ -84,8 +84,8 @@ at::Tensor Draw(const std::string& distribution, at::Generator generator) {
     return at::rand({kCount}, generator, at::kDouble);
   }
   if (distribution == "wide") {
-    return x.sign() * at::exp2(at::rand({kCount}, generator, at::kDouble) * 20 -
-                               10);
+    return x.sign() *
+           at::exp2(at::rand({kCount}, generator, at::kDouble) * 20 - 10);
   }
   if (distribution == "near one") return 1 + 0.01 * x;
   if (distribution == "tiny") return 1e-3 * x;
@@ -93,8 +93,8 @@ at::Tensor Draw(const std::string& distribution, at::Generator generator) {
   return x;
 }
 
-class NativePointwise : public testing::TestWithParam<
-                            std::tuple<const char*, at::ScalarType>> {};
+class NativePointwise
+    : public testing::TestWithParam<std::tuple<const char*, at::ScalarType>> {};
 
 TEST_P(NativePointwise, IsNotReported) {
   const auto& [distribution, dtype] = GetParam();

@@ -68,12 +68,14 @@ constexpr double kFloat64Scale = 0x1p-8;
 // Products, whose inputs may be rounded to fewer bits where the program allows
 // it.
 constexpr absl::string_view kProducts[] = {
-    "mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "linear",
-    "_addmm_activation"};
-constexpr absl::string_view kConvolutions[] = {
-    "convolution",       "_convolution",           "mkldnn_convolution",
-    "cudnn_convolution", "cudnn_convolution_transpose",
-    "convolution_backward"};
+    "mm", "bmm",   "addmm",  "baddbmm",          "addbmm",
+    "mv", "addmv", "linear", "_addmm_activation"};
+constexpr absl::string_view kConvolutions[] = {"convolution",
+                                               "_convolution",
+                                               "mkldnn_convolution",
+                                               "cudnn_convolution",
+                                               "cudnn_convolution_transpose",
+                                               "convolution_backward"};
 
 template <size_t kSize>
 bool Names(const absl::string_view (&names)[kSize], absl::string_view name) {
@@ -93,8 +95,7 @@ double AllowedInputRoundoff(const KernelCall& call, c10::ScalarType type) {
       return 0x1p-8;
     }
     if (context.allowTF32CuBLAS() ||
-        context.float32MatmulPrecision() ==
-            at::Float32MatmulPrecision::HIGH) {
+        context.float32MatmulPrecision() == at::Float32MatmulPrecision::HIGH) {
       return 0x1p-10;  // truncated to 10 bits, not rounded
     }
   }
@@ -113,10 +114,14 @@ double OverflowMargin(const KernelCall& call) {
     double margin;
   };
   static constexpr Row kRows[] = {
-      {"cosh", 2},        {"sinh", 2},
-      {"i0", 32},         {"special_i1", 32},
-      {"lerp", 32},       {"special_modified_bessel_i0", 32},
-      {"tanh_backward", 32}, {"special_modified_bessel_i1", 32},
+      {"cosh", 2},
+      {"sinh", 2},
+      {"i0", 32},
+      {"special_i1", 32},
+      {"lerp", 32},
+      {"special_modified_bessel_i0", 32},
+      {"tanh_backward", 32},
+      {"special_modified_bessel_i1", 32},
   };
   const absl::string_view name =
       absl::StripSuffix(call.op.traits.key.name, "_");
@@ -213,8 +218,7 @@ class NumberJudge {
         budget.l += 0.25;
       }
     }
-    if (const double u =
-            AllowedInputRoundoff(call_, got_.scalar_type())) {
+    if (const double u = AllowedInputRoundoff(call_, got_.scalar_type())) {
       budget.a += 2 * u / budget.unit_roundoff;
     }
     // The reference has the roundings of a kernel of this dtype itself.
@@ -240,20 +244,18 @@ class NumberJudge {
   }
 
   absl::StatusOr<Judgement> JudgeExactly() {
-    const at::Tensor want =
-        ToHost(AsTensor(runs_.Wide()->values[index_].value))
-            .to(got_.scalar_type());
+    const at::Tensor want = ToHost(AsTensor(runs_.Wide()->values[index_].value))
+                                .to(got_.scalar_type());
     AtParallelFor threads;
-    FG_ASSIGN_OR_RETURN(
-        Comparison comparison,
-        flaggems::Compare(ArrayViewOf(got_), ArrayViewOf(want), Tolerance{0, 0},
-                          &threads));
+    FG_ASSIGN_OR_RETURN(Comparison comparison,
+                        flaggems::Compare(ArrayViewOf(got_), ArrayViewOf(want),
+                                          Tolerance{0, 0}, &threads));
     if (OutcomeOf(comparison.verdict) == Outcome::kFail) {
       for (const c10::ScalarType type : ScalarTypes()) {
         const absl::StatusOr<ReferenceRun> run = runs_.WideWithScalars(type);
         if (!run.ok() || index_ >= run->values.size()) continue;
-        const at::Tensor other = ToHost(AsTensor(run->values[index_].value))
-                                     .to(got_.scalar_type());
+        const at::Tensor other =
+            ToHost(AsTensor(run->values[index_].value)).to(got_.scalar_type());
         FG_ASSIGN_OR_RETURN(
             const Comparison again,
             flaggems::Compare(ArrayViewOf(got_), ArrayViewOf(other),
@@ -281,8 +283,8 @@ class NumberJudge {
 
   // C of the class (docs/tolerance.md, section 4).
   absl::Status AddCondition() {
-    const at::Tensor want = Magnitude(want_.is_complex() ? want_.abs()
-                                                         : want_.abs());
+    const at::Tensor want =
+        Magnitude(want_.is_complex() ? want_.abs() : want_.abs());
     switch (call_.row.op_class) {
       case OpClass::kSum: {
         const absl::StatusOr<at::Tensor> sums = WantOf(runs_.Magnitudes());
@@ -309,10 +311,9 @@ class NumberJudge {
       }
       case OpClass::kScale:
         budget_.condition = Budget::Condition::kConstant;
-        budget_.constant =
-            want.numel() == 0
-                ? 0
-                : std::sqrt(want.square().mean().item<double>());
+        budget_.constant = want.numel() == 0
+                               ? 0
+                               : std::sqrt(want.square().mean().item<double>());
         return absl::OkStatus();
       case OpClass::kStep:
         return Measure(want, InputRoundoff());
@@ -378,9 +379,9 @@ class NumberJudge {
         if (w[i] > 0) ratios.push_back(p[i] / w[i]);
       }
     }
-    // An intermediate result that underflows is off by up to the smallest normal
-    // number, times what it is then multiplied with: x * sigmoid(x) is 0 before
-    // it has to be.
+    // An intermediate result that underflows is off by up to the smallest
+    // normal number, times what it is then multiplied with: x * sigmoid(x) is 0
+    // before it has to be.
     const double underflow = tiny ? 0x1p-1015 : 0x1p-119;
     // Single elements can be lucky in every draw: none has less than the
     // median.
@@ -418,9 +419,8 @@ class NumberJudge {
   static bool HoldsDouble(const c10::IValue& value) {
     if (!value.isList()) return false;
     const c10::ArrayRef<c10::IValue> items = value.toListRef();
-    return std::any_of(
-        items.begin(), items.end(),
-        [](const c10::IValue& item) { return item.isDouble(); });
+    return std::any_of(items.begin(), items.end(),
+                       [](const c10::IValue& item) { return item.isDouble(); });
   }
 
   // The types in which a kernel may hold Python numbers.
@@ -432,8 +432,8 @@ class NumberJudge {
     std::optional<c10::ScalarType> narrow;
     VisitTensors(call_.before.arguments(), [&](const at::Tensor& tensor) {
       const bool wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();
-      has_scalar = has_scalar || wrapped || (tensor.dim() == 0 &&
-                                 tensor.scalar_type() == c10::kDouble);
+      has_scalar = has_scalar || wrapped ||
+                   (tensor.dim() == 0 && tensor.scalar_type() == c10::kDouble);
       if (!wrapped && IsReducedPrecision(tensor.scalar_type())) {
         narrow = tensor.scalar_type();
       }
@@ -467,8 +467,7 @@ class NumberJudge {
     const std::optional<Budget> allowance = NativeAllowance();
     bool as_bad_as_native = false;
     if (allowance) {
-      FG_ASSIGN_OR_RETURN(const Comparison allowed,
-                          Compare(want_, *allowance));
+      FG_ASSIGN_OR_RETURN(const Comparison allowed, Compare(want_, *allowance));
       as_bad_as_native = OutcomeOf(allowed.verdict) != Outcome::kFail;
       if (as_bad_as_native && call_.op.native) {
         Judgement judgement = Describe(allowed, want_);
@@ -504,8 +503,8 @@ class NumberJudge {
     std::vector<RoundingStep> steps;
     const std::optional<FloatFormat> format =
         FloatFormatOf(DTypeOf(got_.scalar_type()));
-    if (!format || !IsReducedPrecision(got_.scalar_type()) ||
-        call_.op.native || runs_.wide_is_native() || got_.numel() == 0) {
+    if (!format || !IsReducedPrecision(got_.scalar_type()) || call_.op.native ||
+        runs_.wide_is_native() || got_.numel() == 0) {
       return steps;
     }
     const int64_t count = std::min(kSample, got_.numel());
@@ -513,7 +512,8 @@ class NumberJudge {
         at::arange(count, at::TensorOptions(c10::kLong))
             .mul(got_.numel())
             .div(count, "floor");
-    const at::Tensor got = got_.to(c10::kFloat).take(positions).to(c10::kDouble);
+    const at::Tensor got =
+        got_.to(c10::kFloat).take(positions).to(c10::kDouble);
     const at::Tensor want = want_.take(positions);
     const auto* g = static_cast<const double*>(got.const_data_ptr());
     const auto* w = static_cast<const double*>(want.const_data_ptr());
@@ -578,7 +578,8 @@ class NumberJudge {
       judgement.allowed =
           ErrorAt(*judgement.worst_index, want) / comparison.score;
     }
-    if (judgement.verdict == Verdict::kFailValue && Overflows(comparison, want)) {
+    if (judgement.verdict == Verdict::kFailValue &&
+        Overflows(comparison, want)) {
       judgement.verdict = Verdict::kFailSpecial;
       judgement.message = "the reference overflows in this dtype";
     } else if (judgement.verdict == Verdict::kFailValue && budget_.n > 1) {
@@ -612,9 +613,7 @@ class NumberJudge {
     }
     const c10::ScalarType wide =
         got_.is_complex() ? c10::kComplexDouble : c10::kDouble;
-    return (got_element.to(wide) - want_element.to(wide))
-        .abs()
-        .item<double>();
+    return (got_element.to(wide) - want_element.to(wide)).abs().item<double>();
   }
 
   const KernelCall& call_;

@@ -14,10 +14,10 @@
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/visit_tensors.h"
-#include "flaggems/judge/random_table.h"
 #include "flaggems/comparator/ulp.h"
 #include "flaggems/core/python_float.h"
 #include "flaggems/core/status_macros.h"
+#include "flaggems/judge/random_table.h"
 #include "flaggems/statistics/kolmogorov_smirnov.h"
 #include "flaggems/statistics/tail_bounds.h"
 

@@ -18,8 +18,8 @@
 
 #include "absl/status/status.h"
 #include "flaggems/aten/op_traits_of.h"
-#include "flaggems/judge/random_table.h"
 #include "flaggems/core/status_testutil.h"
+#include "flaggems/judge/random_table.h"
 
 namespace flaggems {
 namespace {

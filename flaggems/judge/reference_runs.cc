@@ -104,19 +104,19 @@ std::vector<FlatValue> ValuesOf(absl::Span<const c10::IValue> outputs,
 }
 
 ReferenceRuns::ReferenceRuns(const KernelCall& call)
-    : call_(call), wide_reference_(WideReference(call.op.handle,
-                                                 call.op.reference)) {}
+    : call_(call),
+      wide_reference_(WideReference(call.op.handle, call.op.reference)) {}
 
 absl::StatusOr<ReferenceRun> ReferenceRuns::Run(
     const Reference& reference, const ReferenceArgumentOptions& options) {
   ReferenceRun run;
-  FG_ASSIGN_OR_RETURN(
-      run.arguments,
-      ReferenceArguments(call_.op.handle.schema(), call_.before.arguments(),
-                         options));
+  FG_ASSIGN_OR_RETURN(run.arguments,
+                      ReferenceArguments(call_.op.handle.schema(),
+                                         call_.before.arguments(), options));
   std::optional<GeneratorStateGuard> keep_state;
   if (IsRandom(call_)) keep_state.emplace();
-  FG_ASSIGN_OR_RETURN(run.outputs, reference.Compute(AllWithOwnLists(run.arguments)));
+  FG_ASSIGN_OR_RETURN(run.outputs,
+                      reference.Compute(AllWithOwnLists(run.arguments)));
   run.values = ValuesOf(run.outputs, run.arguments, call_.op.writable);
   return run;
 }

@@ -11,8 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "flaggems/aten/visit_tensors.h"
 #include "flaggems/judge/contract.h"
 #include "flaggems/judge/judge_call.h"
@@ -149,8 +149,7 @@ std::optional<Dimensions> DimensionsOf(const KernelCall& call) {
       if (row->op == "native_layer_norm") {
         const c10::IValue* const shape = FindArgument(call, "normalized_shape");
         if (shape == nullptr || !shape->isIntList() ||
-            static_cast<int64_t>(shape->toIntVector().size()) >=
-                result.dim()) {
+            static_cast<int64_t>(shape->toIntVector().size()) >= result.dim()) {
           return std::nullopt;
         }
       }
@@ -170,8 +169,8 @@ std::optional<Dimensions> DimensionsOf(const KernelCall& call) {
       dimensions.arguments[0] = best;
       dimensions.output = best;
       if (result.dim() < input.dim()) {
-        dimensions.output -= std::count_if(
-            dims.begin(), dims.end(), [&](int64_t d) { return d < best; });
+        dimensions.output -= std::count_if(dims.begin(), dims.end(),
+                                           [&](int64_t d) { return d < best; });
       }
       break;
     }
@@ -196,8 +195,9 @@ std::vector<int64_t> ChooseRows(int64_t size, int64_t count, uint64_t seed) {
     const int64_t begin = 1 + (size - 2) * i / parts;
     const int64_t end = 1 + (size - 2) * (i + 1) / parts;
     if (begin >= end) continue;
-    rows.push_back(begin + static_cast<int64_t>(
-                               Next(seed) % static_cast<uint64_t>(end - begin)));
+    rows.push_back(
+        begin +
+        static_cast<int64_t>(Next(seed) % static_cast<uint64_t>(end - begin)));
   }
   rows.push_back(size - 1);
   return rows;
@@ -241,8 +241,8 @@ std::optional<Judgement> JudgeRows(const KernelCall& call, int64_t memory_limit,
   }
   const double share = static_cast<double>(memory_limit - whole) /
                        static_cast<double>(bytes - whole + 1);
-  const auto count = static_cast<int64_t>(
-      share * static_cast<double>(dimensions->size));
+  const auto count =
+      static_cast<int64_t>(share * static_cast<double>(dimensions->size));
   if (count < 2) return std::nullopt;
   if (auto broken = BrokenMemory(call)) return broken;
 
@@ -251,8 +251,8 @@ std::optional<Judgement> JudgeRows(const KernelCall& call, int64_t memory_limit,
   std::vector<c10::IValue> before;
   std::vector<c10::IValue> after;
   for (size_t i = 0; i < dimensions->arguments.size(); ++i) {
-    before.push_back(Slice(call.before.arguments()[i], dimensions->arguments[i],
-                           rows));
+    before.push_back(
+        Slice(call.before.arguments()[i], dimensions->arguments[i], rows));
     after.push_back(Slice(call.arguments[i], dimensions->arguments[i], rows));
   }
   std::vector<c10::IValue> outputs;
@@ -266,7 +266,7 @@ std::optional<Judgement> JudgeRows(const KernelCall& call, int64_t memory_limit,
                        : Verdict::kErrorComparison,
                    std::string(snapshot.status().message()));
   }
-  KernelCall sample = {call.op, call.row, *snapshot,  after,
+  KernelCall sample = {call.op, call.row,     *snapshot, after,
                        outputs, call.on_host, call.alone};
   sample.is_sample = true;
   Judgement judgement = JudgeCall(sample);

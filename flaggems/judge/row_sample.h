@@ -12,7 +12,8 @@
 
 namespace flaggems {
 
-// Bytes that judging the call as a whole takes for copies and references, about.
+// Bytes that judging the call as a whole takes for copies and references,
+// about.
 int64_t JudgingBytes(const KernelCall& call);
 
 // Judges rows of the call: slices of the result along one dimension that depend

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/strip.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "flaggems/aten/visit_tensors.h"
 
 namespace flaggems {
@@ -17,11 +17,11 @@ namespace {
 
 // Where the terms are counted.
 enum class Terms {
-  kInner,      // last dimension of `tensor`: the K of a product
-  kWeight,     // numel / size(0) of `tensor`: a convolution's
-  kTransposed, // numel / size(1) of `tensor`
-  kLength,     // numel of `tensor`: a dot product, duplicates of an index
-  kKeys,       // size(-2) of `tensor`: attention
+  kInner,       // last dimension of `tensor`: the K of a product
+  kWeight,      // numel / size(0) of `tensor`: a convolution's
+  kTransposed,  // numel / size(1) of `tensor`
+  kLength,      // numel of `tensor`: a dot product, duplicates of an index
+  kKeys,        // size(-2) of `tensor`: attention
 };
 
 struct Row {

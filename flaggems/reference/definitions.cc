@@ -23,11 +23,10 @@ std::optional<at::Tensor> OptionalTensor(const c10::IValue& value) {
 // mkldnn_convolution(self, weight, bias, padding, stride, dilation, groups)
 c10::IValue MkldnnConvolution(const std::vector<c10::IValue>& a) {
   const std::vector<int64_t> no_output_padding(a[3].toIntVector().size(), 0);
-  return at::convolution(a[0].toTensor(), a[1].toTensor(),
-                         OptionalTensor(a[2]), a[4].toIntVector(),
-                         a[3].toIntVector(), a[5].toIntVector(),
-                         /*transposed=*/false, no_output_padding,
-                         a[6].toInt());
+  return at::convolution(a[0].toTensor(), a[1].toTensor(), OptionalTensor(a[2]),
+                         a[4].toIntVector(), a[3].toIntVector(),
+                         a[5].toIntVector(),
+                         /*transposed=*/false, no_output_padding, a[6].toInt());
 }
 
 struct Row {

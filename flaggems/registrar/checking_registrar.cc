@@ -40,10 +40,10 @@ CheckingRegistrar::CheckingRegistrar(CheckRuntime* runtime,
 
 absl::StatusOr<std::unique_ptr<InstalledKernel>> CheckingRegistrar::Install(
     const KernelRegistry::Kernel& kernel) {
-  FG_ASSIGN_OR_RETURN(std::unique_ptr<DispatcherSlot> slot,
-                      DispatcherSlot::Reserve(
-                          kernel.key, DispatchKeyOf(kernel.entry->backend),
-                          KernelOrigin(*kernel.entry)));
+  FG_ASSIGN_OR_RETURN(
+      std::unique_ptr<DispatcherSlot> slot,
+      DispatcherSlot::Reserve(kernel.key, DispatchKeyOf(kernel.entry->backend),
+                              KernelOrigin(*kernel.entry)));
   auto op = std::make_shared<CheckedOp>(slot->op());
   op->ledger = runtime_->ledgers().Get(kernel.key);
   op->gate = std::make_shared<Gate>(

@@ -81,9 +81,8 @@ absl::StatusOr<std::unique_ptr<InstalledKernel>> InstallObserver(
     CheckRuntime* runtime) {
   const OpKey op_key = OpKeyOf(handle);
   if (!handle.hasComputedKernelForDispatchKey(key)) {
-    return absl::NotFoundError(absl::StrCat(op_key.ToString(),
-                                            " has no kernel for ",
-                                            c10::toString(key)));
+    return absl::NotFoundError(absl::StrCat(
+        op_key.ToString(), " has no kernel for ", c10::toString(key)));
   }
   FG_ASSIGN_OR_RETURN(std::unique_ptr<DispatcherSlot> slot,
                       DispatcherSlot::Reserve(op_key, key, "an observer"));

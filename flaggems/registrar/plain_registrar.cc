@@ -22,10 +22,10 @@ class InstalledPlainKernel : public InstalledKernel {
 
 absl::StatusOr<std::unique_ptr<InstalledKernel>> PlainRegistrar::Install(
     const KernelRegistry::Kernel& kernel) {
-  FG_ASSIGN_OR_RETURN(std::unique_ptr<DispatcherSlot> slot,
-                      DispatcherSlot::Reserve(
-                          kernel.key, DispatchKeyOf(kernel.entry->backend),
-                          KernelOrigin(*kernel.entry)));
+  FG_ASSIGN_OR_RETURN(
+      std::unique_ptr<DispatcherSlot> slot,
+      DispatcherSlot::Reserve(kernel.key, DispatchKeyOf(kernel.entry->backend),
+                              KernelOrigin(*kernel.entry)));
   // Captured now, so that a later observer still finds the native kernel.
   NativeKernel(slot->op(), DispatchKeyOf(kernel.entry->backend));
   FG_RETURN_IF_ERROR(slot->Fill(kernel.entry->make_plain()));

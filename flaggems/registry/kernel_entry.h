@@ -10,7 +10,6 @@
 
 #include <memory>
 #include <string>
-#include <string>
 
 #include "flaggems/registry/gate.h"
 

@@ -100,11 +100,11 @@ TEST(Run, ATorchScriptModelWithAnInputFileIsRight) {
 }
 
 TEST(Run, OneWrongKernelIsOneLineAndExitCodeOne) {
-  const Result result = Execute(
-      kWrongRelu,
-      absl::StrCat("run ", kTestData,
-                   "tiny.pt2 --repeat=2 --precision_profile=original",
-                   LogFlag()));
+  const Result result =
+      Execute(kWrongRelu,
+              absl::StrCat("run ", kTestData,
+                           "tiny.pt2 --repeat=2 --precision_profile=original",
+                           LogFlag()));
   EXPECT_EQ(result.exit_code, 1) << result.output;
   EXPECT_THAT(result.output, HasSubstr("wrong: relu"));
   EXPECT_THAT(
@@ -163,12 +163,10 @@ TEST(Run, IncludeAndExcludeSelectKernels) {
 
 TEST(Run, OptionsComeFromFlagsAndFlagFiles) {
   std::ofstream(Temp("flags")) << "--precision_rtol=1e9\n";
-  const Result result =
-      Execute(kWrongRelu, absl::StrCat("run ", kTestData,
-                                       "tiny.pt2 --flagfile=", Temp("flags"),
-                                       " --precision_atol=1e9",
-                                       " --precision_profile=original",
-                                       LogFlag()));
+  const Result result = Execute(
+      kWrongRelu, absl::StrCat("run ", kTestData, "tiny.pt2 --flagfile=",
+                               Temp("flags"), " --precision_atol=1e9",
+                               " --precision_profile=original", LogFlag()));
   EXPECT_EQ(result.exit_code, 0) << result.output;
 }
 

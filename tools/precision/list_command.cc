@@ -43,7 +43,7 @@ int List(const std::vector<std::string>& arguments) {
       options->tolerance == ToleranceModel::kBudget
           ? "budget"
           : absl::StrCat("fixed, rtol=", FormatPythonFloat(options->rtol),
-                   " atol=", FormatPythonFloat(options->atol));
+                         " atol=", FormatPythonFloat(options->atol));
   for (const KernelInfo& kernel : *kernels) {
     std::string treatment;
     if (!kernel.skip_reason.empty()) {

@@ -21,7 +21,8 @@ namespace flaggems {
 namespace {
 
 const Command* FindCommand(const std::string& name) {
-  for (const Command* command : {&RunCommand(), &ListCommand(), &SelftestCommand()}) {
+  for (const Command* command :
+       {&RunCommand(), &ListCommand(), &SelftestCommand()}) {
     if (name == command->name) return command;
   }
   return nullptr;
@@ -33,7 +34,8 @@ void PrintUsage(FILE* out) {
       "against torch's native CPU kernel.\n\n"
       "  precision COMMAND [ARGUMENTS] [FLAGS]\n\n",
       out);
-  for (const Command* command : {&RunCommand(), &ListCommand(), &SelftestCommand()}) {
+  for (const Command* command :
+       {&RunCommand(), &ListCommand(), &SelftestCommand()}) {
     std::fprintf(out, "  %-8s %-9s %s\n", command->name, command->arguments,
                  command->summary);
   }

@@ -33,11 +33,11 @@ std::vector<const SelftestCase*> Select(
     const std::vector<std::string>& arguments) {
   std::vector<const SelftestCase*> selected;
   for (const SelftestCase* one : selftest::AllSelftestCases()) {
-    if (arguments.empty() ||
-        std::any_of(arguments.begin(), arguments.end(),
-                    [&](const std::string& word) {
-                      return word == one->id || word == one->group;
-                    })) {
+    if (arguments.empty() || std::any_of(arguments.begin(), arguments.end(),
+                                         [&](const std::string& word) {
+                                           return word == one->id ||
+                                                  word == one->group;
+                                         })) {
       selected.push_back(one);
     }
   }
@@ -70,7 +70,8 @@ int Selftest(const std::vector<std::string>& arguments) {
         result.ok() ? VerdictText(result->said)
                     : absl::StrCat("not run: ", result.status().message());
     char line[1024];
-    std::snprintf(line, sizeof(line), "%-3s %-6s %-12s %-34s %-14s %-14s %9.3g  %s\n",
+    std::snprintf(line, sizeof(line),
+                  "%-3s %-6s %-12s %-34s %-14s %-14s %9.3g  %s\n",
                   good ? "" : "!!", one.id, one.group, one.op,
                   VerdictText(one.expected).c_str(), said.c_str(),
                   result.ok() ? result->score : 0.0, one.what);
@@ -87,9 +88,8 @@ int Selftest(const std::vector<std::string>& arguments) {
                 "group", "operator", "expected", "said", "score",
                 table.c_str());
   }
-  std::printf(
-      "%d wrong and %d right kernels; %d as expected, %d not\n", wrong, right,
-      wrong + right - unexpected, unexpected);
+  std::printf("%d wrong and %d right kernels; %d as expected, %d not\n", wrong,
+              right, wrong + right - unexpected, unexpected);
   return unexpected == 0 ? kExitClean : kExitFailures;
 }
 

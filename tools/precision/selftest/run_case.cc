@@ -75,9 +75,8 @@ std::shared_ptr<CheckSession> StrictSession(MemorySink* sink) {
   options.policy.max_numel = strict.max_numel;
   options.policy.log_once = false;
   options.policy.skip_rules = StrictSkipRules();
-  return std::make_shared<CheckSession>(std::move(options),
-                                        std::make_unique<SharedSink>(sink),
-                                        &Clock::System());
+  return std::make_shared<CheckSession>(
+      std::move(options), std::make_unique<SharedSink>(sink), &Clock::System());
 }
 
 void MakeCalls(const c10::OperatorHandle& op, CallList calls) {
@@ -110,8 +109,8 @@ struct Outcomes {
       if (ledger->count(verdict) == 0) continue;
       absl::StrAppend(&text, text.empty() ? "" : ", ",
                       OutcomeName(OutcomeOf(verdict)),
-                      verdict == Verdict::kPass ? "" : " ",
-                      ReasonName(verdict), " ", ledger->count(verdict));
+                      verdict == Verdict::kPass ? "" : " ", ReasonName(verdict),
+                      " ", ledger->count(verdict));
     }
     return text;
   }
