@@ -202,8 +202,12 @@ class CallJudge {
       const int index = output++;
       if (IsUnread(call_, index)) continue;
       const bool is_argument = i >= outputs;
-      // In-place and out operators return what they wrote.
-      if (is_argument && IsAmong(got[i].value, got, outputs)) continue;
+      // In-place and out operators return what they wrote; one that returns
+      // something else cannot have written it.
+      if (is_argument && (IsAmong(got[i].value, got, outputs) ||
+                          (worst_ && worst_->verdict == Verdict::kFailAlias))) {
+        continue;
+      }
       Judgement judgement = JudgeValue(got[i].value, i);
       judgement.output_index = index;
       if (is_argument && OutcomeOf(judgement.verdict) == Outcome::kFail) {

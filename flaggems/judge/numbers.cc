@@ -218,6 +218,7 @@ class NumberJudge {
         budget.l += 0.25;
       }
     }
+    LimitVariance(budget);
     if (const double u = AllowedInputRoundoff(call_, got_.scalar_type())) {
       budget.a += 2 * u / budget.unit_roundoff;
     }
@@ -229,6 +230,22 @@ class NumberJudge {
       budget.l *= 2;
     }
     return budget;
+  }
+
+  // A variance over n must not pass for one over n - 1: its budget stays below
+  // 1 / n (half of that for a standard deviation) while that leaves room for
+  // sums in blocks.
+  void LimitVariance(Budget& budget) const {
+    const std::string& name = call_.op.traits.key.name;
+    double share = 0;
+    if (name == "var" || name == "var_mean") share = 1;
+    if (name == "std" || name == "std_mean") share = 0.5;
+    if (share == 0) return;
+    const double root = std::sqrt(budget.n);
+    const double limit = 0.8 * share / (budget.n * budget.unit_roundoff);
+    budget.a = std::max(share * (48 + 0.3 * root),
+                        std::min(budget.a + budget.b * root, limit));
+    budget.b = 0;
   }
 
   absl::StatusOr<Comparison> Compare(const at::Tensor& want,

@@ -1,18 +1,16 @@
 #include "flaggems/registrar/dispatcher_slot.h"
 
-#include <c10/util/Exception.h>
-
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/aten/status_of_exception.h"
+#include "flaggems/registrar/override_warning.h"
 
 namespace flaggems {
 namespace {
@@ -36,17 +34,6 @@ class ReservedSlots {
  private:
   absl::Mutex mutex_;
   std::set<std::pair<OpKey, c10::DispatchKey>> slots_ ABSL_GUARDED_BY(mutex_);
-};
-
-class OverrideWarningFilter : public c10::WarningHandler {
- public:
-  void process(const c10::Warning& warning) override {
-    if (absl::StrContains(warning.msg(),
-                          "Overriding a previously registered")) {
-      return;
-    }
-    c10::WarningHandler::process(warning);
-  }
 };
 
 }  // namespace
@@ -93,8 +80,7 @@ absl::Status DispatcherSlot::Register(
     c10::KernelFunction function,
     std::optional<c10::impl::CppSignature> signature,
     std::unique_ptr<c10::FunctionSchema> schema) {
-  OverrideWarningFilter filter;
-  const c10::WarningUtils::WarningHandlerGuard guard(&filter);
+  const NoOverrideWarning no_warning;
   const absl::Status status = StatusOrOf([&] {
     registration_ = std::make_unique<c10::RegistrationHandleRAII>(
         c10::Dispatcher::singleton().registerImpl(

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -74,25 +75,41 @@ absl::StatusOr<ModelInputs> InputsFor(const Model& model) {
       "torch.save)"));
 }
 
+// Of `names` those that a kernel of flaggems goes by.
+std::vector<std::string> WithOwnKernel(const std::vector<std::string>& names) {
+  std::vector<std::string> own;
+  for (const std::string& name : names) {
+    if (ListKernels({name}, {}, PrecisionOptions()).ok()) own.push_back(name);
+  }
+  return own;
+}
+
 // Installs what --kernels, --include and --exclude select.
 absl::StatusOr<std::vector<Registration>> Install() {
   const std::string kernels = absl::GetFlag(FLAGS_kernels);
+  const bool both = kernels == "both";
   const std::vector<std::string> include = absl::GetFlag(FLAGS_include);
   const std::vector<std::string> exclude = absl::GetFlag(FLAGS_exclude);
   std::vector<Registration> registrations;
-  if (kernels != "observed") {
+  const std::vector<std::string> own = both ? WithOwnKernel(include) : include;
+  if (kernels != "observed" && (include.empty() || !own.empty())) {
     EnableOptions enable;
     enable.registrar = RegistrarKind::kPrecisionCheck;
-    enable.exclude = exclude;
-    absl::StatusOr<Registration> own =
-        include.empty() ? Enable(enable) : OnlyEnable(include, enable);
-    if (!own.ok()) return own.status();
-    registrations.push_back(*std::move(own));
+    enable.exclude = both ? WithOwnKernel(exclude) : exclude;
+    absl::StatusOr<Registration> enabled =
+        include.empty() ? Enable(enable) : OnlyEnable(own, enable);
+    if (!enabled.ok()) return enabled.status();
+    registrations.push_back(*std::move(enabled));
   }
-  if (kernels == "observed" || (kernels == "both" && include.empty())) {
-    ObserveOptions observe;
-    if (!include.empty()) observe.include = include;
-    observe.exclude = exclude;
+  ObserveOptions observe;
+  observe.exclude = exclude;
+  if (!include.empty()) observe.include.clear();
+  for (const std::string& name : include) {
+    if (!both || !absl::c_linear_search(own, name)) {
+      observe.include.push_back(name);
+    }
+  }
+  if (kernels != "own" && !observe.include.empty()) {
     absl::StatusOr<Registration> observed = Observe(observe);
     if (!observed.ok()) return observed.status();
     registrations.push_back(*std::move(observed));

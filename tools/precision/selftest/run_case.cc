@@ -16,6 +16,7 @@
 #include "flaggems/core/status_macros.h"
 #include "flaggems/policy/skip_rules.h"
 #include "flaggems/registrar/observer.h"
+#include "flaggems/registrar/override_warning.h"
 #include "flaggems/sink/memory_sink.h"
 
 namespace flaggems::selftest {
@@ -124,6 +125,7 @@ absl::StatusOr<CaseResult> RunCase(const SelftestCase& selftest_case) {
   const OpKey key = OpKeyOf(op);
   const Tf32Allowed tf32(selftest_case.allow_tf32);
 
+  const NoOverrideWarning no_warning;
   const c10::RegistrationHandleRAII planted =
       c10::Dispatcher::singleton().registerImpl(
           op.operator_name(), c10::DispatchKey::CPU,
