@@ -83,6 +83,9 @@ inline Arguments VarFar(Draw& d) {
 inline Arguments VarLong(Draw& d) {
   return {{d.Normal({4, 100000}, 1, 1), Ints({1}), 1}};
 }
+inline Arguments VarOf1e4(Draw& d) {
+  return {{d.Normal({4, 10000}, 1, 1), Ints({1}), 1}};
+}
 inline Arguments NormRows(Draw& d) {
   return {{d.Normal({16, 4096}), 2, Ints({1})}};
 }
