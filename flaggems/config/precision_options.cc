@@ -33,6 +33,13 @@ absl::Status PrecisionOptions::Validate() const {
         "judges against a float64 reference; set reference_dtype to double, or "
         "tolerance to fixed (profile strict has budget and double)");
   }
+  if (tolerance == ToleranceModel::kFixed &&
+      reference_dtype != ReferenceDtype::kSame) {
+    return absl::InvalidArgumentError(
+        "tolerance is \"fixed\" and reference_dtype is \"double\": fixed "
+        "tolerances compare with the native kernel in the call's own types; set "
+        "reference_dtype to same, or tolerance to budget");
+  }
   return absl::OkStatus();
 }
 

@@ -32,7 +32,7 @@ struct PrecisionOptions {
   // is judged by an error budget against a float64 reference.
   std::string profile = "original";
 
-  // kBudget needs reference_dtype kDouble.
+  // kBudget needs reference_dtype kDouble, kFixed needs kSame.
   ToleranceModel tolerance = ToleranceModel::kFixed;
 
   // Of the tolerance model kFixed; kBudget does not use them. Relative

@@ -97,6 +97,11 @@ INSTANTIATE_TEST_SUITE_P(
          "tolerance is \"budget\" and reference_dtype is \"same\": a budget "
          "judges against a float64 reference; set reference_dtype to double, "
          "or tolerance to fixed (profile strict has budget and double)"},
+        {"FixedWithDouble",
+         [](P* o) { o->reference_dtype = ReferenceDtype::kDouble; },
+         "tolerance is \"fixed\" and reference_dtype is \"double\": fixed "
+         "tolerances compare with the native kernel in the call's own types; "
+         "set reference_dtype to same, or tolerance to budget"},
         {"Format", [](P* o) { o->format = static_cast<LogFormat>(7); },
          "format is \"LogFormat(7)\"; it must be one of auto, text, jsonl"},
         {"SkipEmptyName",
@@ -120,10 +125,9 @@ TEST(ValidateLimitsTest, LimitsAreValid) {
   EXPECT_THAT(options.Validate(), IsOk());
 }
 
-TEST(ValidateLimitsTest, FixedToleranceGoesWithEitherReference) {
+TEST(ValidateLimitsTest, BudgetGoesWithDouble) {
   PrecisionOptions options;
   options.reference_dtype = ReferenceDtype::kDouble;
-  EXPECT_THAT(options.Validate(), IsOk());
   options.tolerance = ToleranceModel::kBudget;
   EXPECT_THAT(options.Validate(), IsOk());
 }
@@ -289,7 +293,9 @@ TEST(ResolveOptionsTest, FieldsThatDoNotGoTogetherAreRefused) {
   EXPECT_THAT(resolve("original",
                       {{"tolerance", "budget"}, {"reference_dtype", "double"}}),
               IsOk());
-  EXPECT_THAT(resolve("strict", {{"tolerance", "fixed"}}), IsOk());
+  EXPECT_THAT(resolve("strict", {{"tolerance", "fixed"}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("set reference_dtype to same")));
   EXPECT_THAT(
       resolve("strict", {{"tolerance", "fixed"}, {"reference_dtype", "same"}}),
       IsOk());
