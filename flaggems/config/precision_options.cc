@@ -37,7 +37,8 @@ absl::Status PrecisionOptions::Validate() const {
       reference_dtype != ReferenceDtype::kSame) {
     return absl::InvalidArgumentError(
         "tolerance is \"fixed\" and reference_dtype is \"double\": fixed "
-        "tolerances compare with the native kernel in the call's own types; set "
+        "tolerances compare with the native kernel in the call's own types; "
+        "set "
         "reference_dtype to same, or tolerance to budget");
   }
   return absl::OkStatus();

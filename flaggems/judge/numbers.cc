@@ -333,7 +333,9 @@ class NumberJudge {
                                : std::sqrt(want.square().mean().item<double>());
         return absl::OkStatus();
       case OpClass::kStep:
-        return Measure(want, InputRoundoff());
+        // A step within A roundoffs of the inputs may be taken or not, but
+        // only one: A P is to be one step.
+        return Measure(want, budget_.a * InputRoundoff(), 1 / budget_.a);
       default:
         return Measure(want, UnitRoundoff(got_.scalar_type()));
     }
@@ -359,8 +361,10 @@ class NumberJudge {
     return true;
   }
 
-  // C = |want| + P / u, P the change of the element when inputs change by u.
-  absl::Status Measure(const at::Tensor& want, double roundoff) {
+  // C = |want| + P / u, P the change of the element when inputs change by
+  // `roundoff`, times `share`.
+  absl::Status Measure(const at::Tensor& want, double roundoff,
+                       double share = 1) {
     const int64_t numel = want.numel();
     at::Tensor effect = at::zeros(want.sizes(), want.options());
     auto* p = static_cast<double*>(effect.mutable_data_ptr());
@@ -384,7 +388,7 @@ class NumberJudge {
         if (c[i] > p[i]) p[i] = c[i];
       }
     }
-    const double scale = tiny ? kFloat64Scale : 1;
+    const double scale = tiny ? share * kFloat64Scale : share;
     std::vector<double> changes;
     std::vector<double> ratios;
     if (numel > 1 && made > 0) {
