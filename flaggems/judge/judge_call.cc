@@ -159,6 +159,12 @@ class CallJudge {
     }
     absl::StatusOr<std::optional<RandomFailure>> failure = JudgeRandom(
         call_.op.handle, call_.before.arguments(), *outputs, *arguments);
+    if (absl::IsUnimplemented(failure.status()) ||
+        absl::IsInvalidArgument(failure.status())) {
+      Report(Differs(Verdict::kUntrustedReference,
+                     std::string(failure.status().message())));
+      return;
+    }
     if (!failure.ok()) {
       Report(Differs(Verdict::kErrorComparison,
                      std::string(failure.status().message())));

@@ -569,12 +569,15 @@ class NumberJudge {
     const Native16& row =
         call_.on_host ? call_.row.native_cpu : call_.row.native_cuda;
     return (row.k + row.k_per_term * budget_.n) *
-           OwnRoundoff(got_.scalar_type());
+           std::max(OwnRoundoff(got_.scalar_type()), InputRoundoff());
   }
 
   // The budget with what torch's own kernels lose by rounding in between.
   std::optional<Budget> NativeAllowance() const {
-    if (!IsReducedPrecision(got_.scalar_type())) return std::nullopt;
+    // A float32 result of 16-bit inputs has their roundings in it.
+    if (!IsReducedPrecision(got_.scalar_type()) && InputRoundoff() < 0x1p-12) {
+      return std::nullopt;
+    }
     const double loss = NativeLoss();
     if (loss == 0) return std::nullopt;
     Budget allowance = budget_;

@@ -176,6 +176,15 @@ std::optional<Dimensions> DimensionsOf(const KernelCall& call) {
     }
   }
   dimensions.size = result.size(dimensions.output);
+  // An out argument goes with the result if it has its sizes; else the operator
+  // resizes it.
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!call.op.handle.schema().arguments()[i].is_out()) continue;
+    const bool fits = arguments[i].isTensor() &&
+                      arguments[i].toTensor().defined() &&
+                      arguments[i].toTensor().sizes() == result.sizes();
+    dimensions.arguments[i] = fits ? dimensions.output : -1;
+  }
   return dimensions;
 }
 
@@ -248,17 +257,31 @@ std::optional<Judgement> JudgeRows(const KernelCall& call, int64_t memory_limit,
 
   const std::vector<int64_t> rows =
       ChooseRows(dimensions->size, std::min(count, dimensions->size), seed);
-  std::vector<c10::IValue> before;
-  std::vector<c10::IValue> after;
-  for (size_t i = 0; i < dimensions->arguments.size(); ++i) {
-    before.push_back(
-        Slice(call.before.arguments()[i], dimensions->arguments[i], rows));
-    after.push_back(Slice(call.arguments[i], dimensions->arguments[i], rows));
-  }
   std::vector<c10::IValue> outputs;
   for (const c10::IValue& output : call.outputs) {
     outputs.push_back(Slice(output, dimensions->output, rows));
   }
+  // What an operator wrote and returns is one tensor, in the sample too.
+  const auto written = [&](const c10::IValue& argument) -> const c10::IValue* {
+    for (size_t o = 0; o < call.outputs.size(); ++o) {
+      if (argument.isTensor() && call.outputs[o].isTensor() &&
+          argument.toTensor().is_same(call.outputs[o].toTensor())) {
+        return &outputs[o];
+      }
+    }
+    return nullptr;
+  };
+  std::vector<c10::IValue> before;
+  std::vector<c10::IValue> after;
+  for (size_t i = 0; i < dimensions->arguments.size(); ++i) {
+    const c10::IValue* const result = written(call.arguments[i]);
+    before.push_back(
+        Slice(call.before.arguments()[i], dimensions->arguments[i], rows));
+    after.push_back(result != nullptr ? *result
+                                      : Slice(call.arguments[i],
+                                              dimensions->arguments[i], rows));
+  }
+
   absl::StatusOr<Snapshot> snapshot = Snapshot::Take(before);
   if (!snapshot.ok()) {
     return Differs(absl::IsResourceExhausted(snapshot.status())

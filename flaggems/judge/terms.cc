@@ -84,6 +84,14 @@ double CountIn(const at::Tensor& tensor, Terms terms) {
   return 1;
 }
 
+double Side(const at::Tensor& tensor) {
+  double side = 1;
+  for (const int64_t size : tensor.sizes()) {
+    side = std::max(side, static_cast<double>(size));
+  }
+  return side;
+}
+
 std::optional<double> FromTable(const KernelCall& call) {
   absl::string_view name = call.op.traits.key.name;
   name = absl::StripSuffix(name, "_");
@@ -115,6 +123,10 @@ double TermsOf(const KernelCall& call, const at::Tensor& result) {
       side = std::max(side, static_cast<double>(size));
     }
   });
+  // Resampling: the position of a source is computed along a whole side.
+  const absl::string_view name = call.op.traits.key.name;
+  if (absl::StrContains(name, "upsample_"))
+    return std::max({1.0, side, Side(result)});
   // What is smaller than its input was reduced; what is not may still have been
   // made of whole rows (softmax, norms, scans).
   if (numel > out) return numel / out;
