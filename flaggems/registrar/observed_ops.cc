@@ -106,7 +106,8 @@ absl::StatusOr<std::vector<Observed>> SelectObserved(
   if (observed.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("include (", absl::StrJoin(include, ", "),
-                     ") matches no operator with a CPU kernel"));
+                     ") matches no operator with a CPU kernel",
+                     exclude.empty() ? "" : " that exclude leaves"));
   }
   return observed;
 }

@@ -291,6 +291,25 @@ TEST(Output, ThatCannotBeWrittenIsNoCleanRun) {
   EXPECT_EQ(result.exit_code, 3) << result.output;
 }
 
+TEST(Output, ThatIsClosedIsNoCleanRun) {
+  const Result result = Execute(
+      kBinary, absl::StrCat("run ", kTestData, "tiny.pt2", LogFlag(), " >&-"));
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.output, HasSubstr("standard output is closed"));
+}
+
+TEST(Run, AcceptedFailuresAreCountedAndClean) {
+  std::ofstream(Temp("accepted"))
+      << "relu torch.float32 value 2999-12-31 planted\n";
+  const Result result = Execute(
+      kWrongRelu,
+      absl::StrCat("run ", kTestData, "tiny.pt2 --include=relu",
+                   " --precision_suppressions=", Temp("accepted"), LogFlag()));
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output,
+              HasSubstr("1 failures accepted by the suppression file"));
+}
+
 TEST(Help, OfEveryCommandIsExitCodeZero) {
   EXPECT_THAT(Execute(kBinary, "--help").output,
               AllOf(HasSubstr("run"), HasSubstr("list")));

@@ -1,5 +1,6 @@
 // precision: checks the operator kernels that a model runs.
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -73,6 +74,13 @@ void ReturnToCallersDirectory() {
 }
 
 int Main(int argc, char** argv) {
+  if (fcntl(STDOUT_FILENO, F_GETFD) < 0) {
+    std::fputs(
+        "precision: standard output is closed; there is no place for the "
+        "report\n",
+        stderr);
+    return kExitNotRun;
+  }
   ReturnToCallersDirectory();
   const std::vector<std::string> words(argv + 1, argv + argc);
   bool help = false;

@@ -122,6 +122,7 @@ struct Totals {
   int64_t passed = 0;
   int64_t failed = 0;
   int64_t errors = 0;
+  int64_t suppressed = 0;  // judged, wrong, and accepted
   std::vector<std::string> failed_ops;
 };
 
@@ -132,6 +133,8 @@ Totals TotalsOf(const std::vector<OpSummary>& summary) {
     totals.passed += op.passed;
     totals.failed += op.failed;
     for (const auto& [reason, count] : op.errors) totals.errors += count;
+    const auto suppressed = op.skipped.find("suppressed");
+    if (suppressed != op.skipped.end()) totals.suppressed += suppressed->second;
     if (op.failed > 0) totals.failed_ops.push_back(op.op);
   }
   return totals;
@@ -163,13 +166,17 @@ int Conclude(const Totals& totals, const std::string& log_path) {
     std::printf(", %lld could not be checked",
                 static_cast<long long>(totals.errors));
   }
+  if (totals.suppressed > 0) {
+    std::printf(", %lld failures accepted by the suppression file",
+                static_cast<long long>(totals.suppressed));
+  }
   std::printf("; log: %s\n", log_path.c_str());
   if (totals.failed > 0) {
     std::printf("wrong: %s\n", absl::StrJoin(totals.failed_ops, ", ").c_str());
     return kExitFailures;
   }
   if (totals.errors > 0) return kExitNotRun;
-  if (totals.passed == 0) {
+  if (totals.passed == 0 && totals.suppressed == 0) {
     std::printf(totals.calls == 0
                     ? "nothing was checked: none of the enabled kernels was "
                       "called\n"
