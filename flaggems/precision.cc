@@ -12,8 +12,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/civil_time.h"
-#include "absl/time/time.h"
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/check/check_session.h"
 #include "flaggems/check/checked_op.h"
@@ -22,9 +20,7 @@
 #include "flaggems/log_setup.h"
 #include "flaggems/policy/budget_table.h"
 #include "flaggems/policy/policy.h"
-#include "flaggems/policy/policy_file.h"
 #include "flaggems/policy/skip_rules.h"
-#include "flaggems/policy/suppressions.h"
 #include "flaggems/reference/native_cpu_reference.h"
 #include "flaggems/registrar/checking_registrar.h"
 #include "flaggems/registrar/observed_ops.h"
@@ -32,6 +28,7 @@
 #include "flaggems/registrar/plain_registrar.h"
 #include "flaggems/registry/kernel_registry.h"
 #include "flaggems/registry/register_kernel.h"
+#include "flaggems/session_options.h"
 
 namespace flaggems {
 namespace {
@@ -83,41 +80,6 @@ class Precision {
   bool at_exit_installed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// Whether torch has an operator that a pattern of a policy file names.
-KnownOperator KnowsOperator() {
-  return [known = KnownOperators()](absl::string_view pattern) {
-    return absl::c_any_of(
-        known, [&](const OpKey& key) { return PatternMatches(pattern, key); });
-  };
-}
-
-absl::StatusOr<PolicyOptions> PolicyOptionsOf(const PrecisionOptions& options) {
-  PolicyOptions policy;
-  policy.throttle = options.throttle;
-  if (options.tolerance == ToleranceModel::kBudget) {
-    policy.skip_rules = StrictSkipRules();
-  }
-  if (!options.policy_file.empty()) {
-    FG_ASSIGN_OR_RETURN(policy.rows,
-                        ReadPolicyFile(options.policy_file, KnowsOperator()));
-  }
-  if (!options.suppressions.empty()) {
-    FG_ASSIGN_OR_RETURN(
-        policy.suppressions,
-        Suppressions::Read(
-            options.suppressions,
-            absl::ToCivilDay(Clock::System().Now(), absl::LocalTimeZone()),
-            KnowsOperator()));
-  }
-  policy.tolerance = {options.rtol, options.atol};
-  policy.max_checks = options.max_checks;
-  policy.max_numel = options.max_numel;
-  policy.log_once = options.log_once;
-  policy.skip = options.skip;
-  policy.no_skip = options.no_skip;
-  return policy;
-}
-
 // Every pattern names an operator that torch has, of ours or not.
 absl::Status CheckOperatorNames(absl::string_view field,
                                 const std::vector<std::string>& patterns) {
@@ -165,12 +127,7 @@ absl::Status EnablePrecisionCheck(const PrecisionOptions& options) {
   FG_RETURN_IF_ERROR(options.Validate());
   FG_RETURN_IF_ERROR(CheckOperatorNames("skip", options.skip));
   FG_RETURN_IF_ERROR(CheckOperatorNames("no_skip", options.no_skip));
-  CheckSessionOptions session;
-  FG_ASSIGN_OR_RETURN(session.policy, PolicyOptionsOf(options));
-  session.tolerance_model = options.tolerance;
-  session.memory_limit = options.memory_mb << 20;
-  session.poison = options.poison;
-  session.profile = options.profile;
+  FG_ASSIGN_OR_RETURN(CheckSessionOptions session, SessionOptionsOf(options));
   session.rank = JobRank();
   FG_ASSIGN_OR_RETURN(std::unique_ptr<RecordSink> sink,
                       OpenLog(options, session.rank));
@@ -264,8 +221,8 @@ absl::StatusOr<std::vector<KernelInfo>> ListKernels(
                       KernelRegistry::Build(KernelRegistrar::All()));
   FG_ASSIGN_OR_RETURN(const std::vector<KernelRegistry::Kernel> kernels,
                       registry.Select(include, exclude));
-  FG_ASSIGN_OR_RETURN(PolicyOptions policy_options, PolicyOptionsOf(options));
-  const Policy policy(std::move(policy_options));
+  FG_ASSIGN_OR_RETURN(CheckSessionOptions session, SessionOptionsOf(options));
+  const Policy policy(std::move(session.policy));
   std::vector<KernelInfo> infos;
   for (const KernelRegistry::Kernel& kernel : kernels) {
     KernelInfo info;

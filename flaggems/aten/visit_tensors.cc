@@ -2,6 +2,14 @@
 
 namespace flaggems {
 
+bool IsOnHost(absl::Span<const c10::IValue> values) {
+  bool on_host = true;
+  VisitTensors(values, [&](const at::Tensor& tensor) {
+    on_host = on_host && tensor.device().is_cpu();
+  });
+  return on_host;
+}
+
 c10::IValue WithOwnLists(const c10::IValue& value) {
   return value.isList() ? c10::IValue(value.toList().copy()) : value;
 }

@@ -37,6 +37,9 @@ void VisitTensors(const std::vector<c10::IValue>& values, Visitor&& visit) {
   for (const c10::IValue& value : values) VisitTensors(value, visit);
 }
 
+// Whether every tensor of `values` is on the CPU.
+bool IsOnHost(absl::Span<const c10::IValue> values);
+
 // The value, with lists of its own (of the same tensors). A kernel may take a
 // List[Tensor] for a List[Optional[Tensor]] only while nobody else holds it.
 c10::IValue WithOwnLists(const c10::IValue& value);

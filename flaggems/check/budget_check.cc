@@ -60,9 +60,7 @@ BudgetCheck::~BudgetCheck() {
 
 absl::Status BudgetCheck::Prepare(absl::Span<const c10::IValue> arguments) {
   arguments_ = AllWithOwnLists(arguments);
-  VisitTensors(arguments, [&](const at::Tensor& tensor) {
-    on_host_ = on_host_ && tensor.device().is_cpu();
-  });
+  on_host_ = IsOnHost(arguments);
   if (memory_limit_ > 0 && BytesOf(arguments) > memory_limit_) {
     too_large_ = true;
     return absl::OkStatus();
@@ -111,7 +109,8 @@ Judgement BudgetCheck::Judge(absl::Span<const c10::IValue> outputs) {
 
 Judgement BudgetCheck::JudgeException(const std::exception_ptr& exception) {
   const absl::Status thrown = StatusOfException(exception);
-  if (absl::IsResourceExhausted(thrown)) return JudgementOf(thrown);
+  if (absl::IsResourceExhausted(thrown))
+    return ErrorOf(thrown, Verdict::kErrorReference);
   if (too_large_) return TooLarge();
   return JudgeThrow(Call({}), thrown);
 }

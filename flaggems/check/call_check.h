@@ -32,9 +32,6 @@ class CallCheck {
   virtual Judgement JudgeException(const std::exception_ptr& exception) = 0;
 };
 
-// What a status that stopped a check says of the call.
-Judgement JudgementOf(const absl::Status& status);
-
 }  // namespace flaggems
 
 #endif  // FLAGGEMS_CHECK_CALL_CHECK_H_

@@ -69,8 +69,9 @@ class CheckedCall {
       Skip(Verdict::kSkipUnsupported);
       return;
     }
-    Judgement judgement =
-        prepared_.ok() ? check_->Judge(outputs) : JudgementOf(prepared_);
+    Judgement judgement = prepared_.ok()
+                              ? check_->Judge(outputs)
+                              : ErrorOf(prepared_, Verdict::kErrorReference);
     const std::string dtype = OutcomeOf(judgement.verdict) == Outcome::kFail
                                   ? DtypeName(judgement.output_index, outputs)
                                   : "";
@@ -84,7 +85,7 @@ class CheckedCall {
       return;
     }
     Conclude(prepared_.ok() ? check_->JudgeException(exception)
-                            : JudgementOf(prepared_),
+                            : ErrorOf(prepared_, Verdict::kErrorReference),
              /*dtype=*/"");
   }
 

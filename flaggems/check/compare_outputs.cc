@@ -11,6 +11,7 @@
 #include "flaggems/aten/dtype_of.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/visit_tensors.h"
+#include "flaggems/judge/describe_comparison.h"
 #include "flaggems/judge/flat_values.h"
 
 namespace flaggems {
@@ -30,26 +31,14 @@ Judgement CompareTensors(const at::Tensor& got, const at::Tensor& want,
   }
   const at::Tensor host_got = ToHost(got);
   const at::Tensor host_want = ToHost(want);
-  const ArrayView got_view = ArrayViewOf(host_got);
-  const ArrayView want_view = ArrayViewOf(host_want);
   AtParallelFor threads;
-  const absl::StatusOr<Comparison> comparison =
-      Compare(got_view, want_view, tolerance, &threads);
+  const absl::StatusOr<Comparison> comparison = Compare(
+      ArrayViewOf(host_got), ArrayViewOf(host_want), tolerance, &threads);
   if (!comparison.ok()) {
     return Differs(Verdict::kErrorComparison,
                    std::string(comparison.status().message()));
   }
-  Judgement result;
-  result.verdict = comparison->verdict;
-  result.max_abs_diff = comparison->max_abs_diff;
-  result.max_rel_diff = comparison->max_rel_diff;
-  result.score = comparison->score;
-  if (comparison->worst >= 0) {
-    result.worst_index = IndexOf(comparison->worst, host_want.sizes());
-    result.got = FormatElement(got_view, comparison->worst);
-    result.want = FormatElement(want_view, comparison->worst);
-  }
-  return result;
+  return DescribeComparison(*comparison, host_got, host_want);
 }
 
 Judgement CompareLeaf(const c10::IValue& got, const c10::IValue& want,
@@ -110,11 +99,7 @@ Judgement CompareOutputs(absl::Span<const c10::IValue> got,
   try {
     return CompareAll(got, want, tolerance);
   } catch (...) {
-    const absl::Status status = StatusOfException(std::current_exception());
-    return Differs(absl::IsResourceExhausted(status)
-                       ? Verdict::kErrorOutOfMemory
-                       : Verdict::kErrorComparison,
-                   std::string(status.message()));
+    return ErrorOf(StatusOfException(std::current_exception()));
   }
 }
 

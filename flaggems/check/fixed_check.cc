@@ -14,11 +14,7 @@
 namespace flaggems {
 
 absl::Status FixedCheck::Prepare(absl::Span<const c10::IValue> arguments) {
-  bool on_host = true;
-  VisitTensors(arguments, [&](const at::Tensor& tensor) {
-    on_host = on_host && tensor.device().is_cpu();
-  });
-  if (on_host && !op_.traits.is_mutable) {
+  if (IsOnHost(arguments) && !op_.traits.is_mutable) {
     arguments_ = AllWithOwnLists(arguments);
     return absl::OkStatus();
   }
@@ -38,19 +34,20 @@ std::optional<Judgement> FixedCheck::Denied() const {
 Judgement FixedCheck::Judge(absl::Span<const c10::IValue> outputs) {
   if (auto denied = Denied()) return *std::move(denied);
   const auto want = op_.reference->Compute(std::move(arguments_));
-  if (!want.ok()) return JudgementOf(want.status());
+  if (!want.ok()) return ErrorOf(want.status(), Verdict::kErrorReference);
   return CompareOutputs(outputs, *want, tolerance_);
 }
 
 Judgement FixedCheck::JudgeException(const std::exception_ptr& exception) {
   const absl::Status thrown = StatusOfException(exception);
-  if (absl::IsResourceExhausted(thrown)) return JudgementOf(thrown);
+  if (absl::IsResourceExhausted(thrown))
+    return ErrorOf(thrown, Verdict::kErrorReference);
   if (auto denied = Denied()) return *std::move(denied);
   // Right if the reference refuses the call too.
   const auto want = op_.reference->Compute(std::move(arguments_));
   if (!want.ok() && !absl::IsInternal(want.status()) &&
       !absl::IsUnimplemented(want.status())) {
-    return JudgementOf(want.status());
+    return ErrorOf(want.status(), Verdict::kErrorReference);
   }
   return Differs(want.ok() ? Verdict::kFailThrow : Verdict::kPass,
                  std::string(thrown.message()));

@@ -187,11 +187,9 @@ class CallJudge {
   // Tensors of other devices copied to the CPU.
   static absl::StatusOr<std::vector<c10::IValue>> OnHost(
       absl::Span<const c10::IValue> values) {
-    bool host = true;
-    VisitTensors(values, [&](const at::Tensor& tensor) {
-      host = host && tensor.device().is_cpu();
-    });
-    if (host) return std::vector<c10::IValue>(values.begin(), values.end());
+    if (IsOnHost(values)) {
+      return std::vector<c10::IValue>(values.begin(), values.end());
+    }
     absl::StatusOr<Snapshot> copy = Snapshot::Take(values);
     if (!copy.ok()) return copy.status();
     return std::move(*copy).TakeArguments();
@@ -323,25 +321,19 @@ class CallJudge {
   std::vector<RoundingStep> rounding_;  // of all results
 };
 
-Judgement OfStatus(const absl::StatusOr<Judgement>& judgement) {
-  if (judgement.ok()) return *judgement;
-  return Differs(absl::IsResourceExhausted(judgement.status())
-                     ? Verdict::kErrorOutOfMemory
-                     : Verdict::kErrorComparison,
-                 std::string(judgement.status().message()));
-}
-
 }  // namespace
 
 Judgement JudgeCall(const KernelCall& call) {
-  return OfStatus(StatusOrOf(
-      [&]() -> absl::StatusOr<Judgement> { return CallJudge(call).Judge(); }));
+  const auto judgement = StatusOrOf(
+      [&]() -> absl::StatusOr<Judgement> { return CallJudge(call).Judge(); });
+  return judgement.ok() ? *judgement : ErrorOf(judgement.status());
 }
 
 Judgement JudgeThrow(const KernelCall& call, const absl::Status& thrown) {
-  return OfStatus(StatusOrOf([&]() -> absl::StatusOr<Judgement> {
+  const auto judgement = StatusOrOf([&]() -> absl::StatusOr<Judgement> {
     return CallJudge(call).JudgeThrown(thrown);
-  }));
+  });
+  return judgement.ok() ? *judgement : ErrorOf(judgement.status());
 }
 
 }  // namespace flaggems

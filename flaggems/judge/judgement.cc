@@ -40,6 +40,12 @@ int Severity(Verdict verdict) {
 
 }  // namespace
 
+Judgement ErrorOf(const absl::Status& status, Verdict otherwise) {
+  return Differs(absl::IsResourceExhausted(status) ? Verdict::kErrorOutOfMemory
+                                                   : otherwise,
+                 std::string(status.message()));
+}
+
 bool IsWorse(const Judgement& a, const Judgement& b) {
   const int severity_a = Severity(a.verdict);
   const int severity_b = Severity(b.verdict);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "flaggems/core/verdict.h"
 #include "flaggems/statistics/rounding_bias.h"
 
@@ -40,6 +41,11 @@ inline Judgement Differs(Verdict verdict, std::string message) {
   judgement.message = std::move(message);
   return judgement;
 }
+
+// What a status says of a call that it kept from being judged: out of memory,
+// else `otherwise`. Not for an OK status.
+Judgement ErrorOf(const absl::Status& status,
+                  Verdict otherwise = Verdict::kErrorComparison);
 
 // Whether `a` says more than `b`: of the outputs of one call the judgement that
 // says most is the call's. FAIL before ERROR before PASS before UNTRUSTED; of

@@ -1,5 +1,6 @@
 #include "flaggems/judge/kernel_call.h"
 
+#include "flaggems/aten/find_argument.h"
 #include "flaggems/aten/op_traits_of.h"
 
 namespace flaggems {
@@ -9,11 +10,7 @@ JudgedOp::JudgedOp(const c10::OperatorHandle& op)
 
 const c10::IValue* FindArgument(const KernelCall& call,
                                 absl::string_view name) {
-  const auto& arguments = call.op.handle.schema().arguments();
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].name() == name) return &call.before.arguments()[i];
-  }
-  return nullptr;
+  return FindArgument(call.op.handle.schema(), call.before.arguments(), name);
 }
 
 }  // namespace flaggems

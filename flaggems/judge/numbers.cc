@@ -5,7 +5,6 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/enum_tag.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -15,7 +14,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
@@ -28,13 +26,12 @@
 #include "flaggems/comparator/compare_budget.h"
 #include "flaggems/comparator/ulp.h"
 #include "flaggems/core/status_macros.h"
+#include "flaggems/judge/describe_comparison.h"
 #include "flaggems/judge/terms.h"
 #include "flaggems/statistics/rounding_bias.h"
 
 namespace flaggems {
 namespace {
-
-using Elements = ReferenceArgumentOptions::Elements;
 
 // Of the type that a kernel accumulates in.
 double UnitRoundoff(c10::ScalarType type) {
@@ -137,9 +134,8 @@ at::Tensor WideTensor(const c10::IValue& value) {
   return wide.to(c10::kDouble);
 }
 
-at::Tensor Magnitude(const at::Tensor& wide) {
-  return (wide.is_complex() ? wide.abs() : wide).contiguous();
-}
+// |x|, contiguous, in float64.
+at::Tensor Magnitude(const at::Tensor& wide) { return wide.abs().contiguous(); }
 
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -171,9 +167,7 @@ class NumberJudge {
     FG_ASSIGN_OR_RETURN(Comparison comparison, Compare(want_, quick));
     if (OutcomeOf(comparison.verdict) != Outcome::kFail) {
       budget_ = quick;
-      Judgement judgement = Describe(comparison, want_);
-      judgement.rounding = RoundingOf();
-      return judgement;
+      return Right(comparison);
     }
     if (HasBudget(row.op_class) && row.op_class != OpClass::kRound) {
       FG_RETURN_IF_ERROR(AddCondition());
@@ -300,13 +294,12 @@ class NumberJudge {
 
   // C of the class (docs/tolerance.md, section 4).
   absl::Status AddCondition() {
-    const at::Tensor want =
-        Magnitude(want_.is_complex() ? want_.abs() : want_.abs());
+    const at::Tensor want = Magnitude(want_);
     switch (call_.row.op_class) {
       case OpClass::kSum: {
         const absl::StatusOr<at::Tensor> sums = WantOf(runs_.Magnitudes());
         if (sums.ok() && sums->sizes() == want.sizes()) {
-          at::Tensor condition = Magnitude(sums->abs());
+          at::Tensor condition = Magnitude(*sums);
           if (AtLeast(condition, want)) {
             SetConditions(std::move(condition));
             return absl::OkStatus();
@@ -381,7 +374,7 @@ class NumberJudge {
       // A perturbed input may be outside what the operator accepts.
       if (!moved.ok() || moved->sizes() != want.sizes()) continue;
       ++made;
-      const at::Tensor change = Magnitude((*moved - wide).abs());
+      const at::Tensor change = Magnitude(*moved - wide);
       const auto* c = static_cast<const double*>(change.const_data_ptr());
       for (int64_t i = 0; i < numel; ++i) {
         // Not max(): NaN counts as no change.
@@ -472,9 +465,7 @@ class NumberJudge {
   absl::StatusOr<Judgement> JudgeWithBudget() {
     FG_ASSIGN_OR_RETURN(const Comparison comparison, Compare(want_, budget_));
     if (OutcomeOf(comparison.verdict) != Outcome::kFail) {
-      Judgement judgement = Describe(comparison, want_);
-      judgement.rounding = RoundingOf();
-      return judgement;
+      return Right(comparison);
     }
     for (const c10::ScalarType type : ScalarTypes()) {
       const absl::StatusOr<at::Tensor> want =
@@ -514,6 +505,13 @@ class NumberJudge {
                       "no worse than torch's own kernel, which rounds in "
                       "between");
     }
+    return judgement;
+  }
+
+  // A result that budget_ accepts.
+  Judgement Right(const Comparison& comparison) const {
+    Judgement judgement = Describe(comparison, want_);
+    judgement.rounding = RoundingOf();
     return judgement;
   }
 
@@ -588,56 +586,39 @@ class NumberJudge {
     return allowance;
   }
 
-  Judgement Describe(const Comparison& comparison, const at::Tensor& want) {
-    Judgement judgement;
-    judgement.verdict = comparison.verdict;
-    judgement.max_abs_diff = comparison.max_abs_diff;
-    judgement.max_rel_diff = comparison.max_rel_diff;
-    judgement.score = comparison.score;
-    if (comparison.worst < 0) return judgement;
-    judgement.worst_index = IndexOf(comparison.worst, want.sizes());
-    judgement.got = FormatElement(ArrayViewOf(got_), comparison.worst);
-    judgement.want = FormatElement(ArrayViewOf(want), comparison.worst);
+  Judgement Describe(const Comparison& comparison,
+                     const at::Tensor& want) const {
+    Judgement judgement = DescribeComparison(comparison, got_, want);
+    if (!judgement.worst_index) return judgement;
+    const at::Tensor want_element = ElementAt(want, *judgement.worst_index);
     if (comparison.score > 0 && std::isfinite(comparison.score)) {
+      const at::Tensor got_element = ElementAt(got_, *judgement.worst_index);
       judgement.allowed =
-          ErrorAt(*judgement.worst_index, want) / comparison.score;
+          (got_element - want_element).abs().item<double>() / comparison.score;
     }
-    if (judgement.verdict == Verdict::kFailValue &&
-        Overflows(comparison, want)) {
+    if (judgement.verdict != Verdict::kFailValue) return judgement;
+    if (want.is_floating_point() && Overflows(want_element)) {
       judgement.verdict = Verdict::kFailSpecial;
       judgement.message = "the reference overflows in this dtype";
-    } else if (judgement.verdict == Verdict::kFailValue && budget_.n > 1) {
+    } else if (budget_.n > 1) {
       judgement.message = absl::StrFormat("%.0f terms", budget_.n);
     }
     return judgement;
   }
 
-  // The worst element is finite where the reference rounds to Inf.
-  bool Overflows(const Comparison& comparison, const at::Tensor& want) const {
-    const std::optional<FloatFormat> format =
-        FloatFormatOf(DTypeOf(got_.scalar_type()));
-    if (!format || !format->has_infinity || !want.is_floating_point()) {
-      return false;
-    }
-    at::Tensor element = want;
-    for (const int64_t i : IndexOf(comparison.worst, want.sizes())) {
-      element = element.select(0, i);
-    }
-    return std::fabs(element.to(c10::kDouble).item<double>()) >=
-           format->overflow;
+  // One element in the wide type of the result.
+  at::Tensor ElementAt(at::Tensor tensor,
+                       const std::vector<int64_t>& index) const {
+    for (const int64_t i : index) tensor = tensor.select(0, i);
+    return tensor.to(got_.is_complex() ? c10::kComplexDouble : c10::kDouble);
   }
 
-  double ErrorAt(const std::vector<int64_t>& index,
-                 const at::Tensor& want) const {
-    at::Tensor got_element = got_;
-    at::Tensor want_element = want;
-    for (const int64_t i : index) {
-      got_element = got_element.select(0, i);
-      want_element = want_element.select(0, i);
-    }
-    const c10::ScalarType wide =
-        got_.is_complex() ? c10::kComplexDouble : c10::kDouble;
-    return (got_element.to(wide) - want_element.to(wide)).abs().item<double>();
+  // Whether a finite result stands where the reference rounds to Inf.
+  bool Overflows(const at::Tensor& want_element) const {
+    const std::optional<FloatFormat> format =
+        FloatFormatOf(DTypeOf(got_.scalar_type()));
+    return format && format->has_infinity &&
+           want_element.abs().item<double>() >= format->overflow;
   }
 
   const KernelCall& call_;
@@ -655,11 +636,7 @@ Judgement JudgeNumbers(const KernelCall& call, ReferenceRuns& runs,
                        size_t index, const at::Tensor& got) {
   const absl::StatusOr<Judgement> judgement =
       StatusOrOf([&] { return NumberJudge(call, runs, index, got).Judge(); });
-  if (judgement.ok()) return *judgement;
-  return Differs(absl::IsResourceExhausted(judgement.status())
-                     ? Verdict::kErrorOutOfMemory
-                     : Verdict::kErrorComparison,
-                 std::string(judgement.status().message()));
+  return judgement.ok() ? *judgement : ErrorOf(judgement.status());
 }
 
 }  // namespace flaggems

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "flaggems/aten/dtype_of.h"
+#include "flaggems/aten/find_argument.h"
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/visit_tensors.h"
@@ -115,12 +116,8 @@ class Arguments {
   // Null if there is no such argument, or it is None.
   const c10::IValue* Find(absl::string_view name) const {
     if (name.empty()) return nullptr;
-    for (size_t i = 0; i < values_.size(); ++i) {
-      if (schema_.arguments()[i].name() == name && !values_[i].isNone()) {
-        return &values_[i];
-      }
-    }
-    return nullptr;
+    const c10::IValue* const value = FindArgument(schema_, values_, name);
+    return value != nullptr && !value->isNone() ? value : nullptr;
   }
   const c10::IValue* Find(const RandomParameter& parameter) const {
     const c10::IValue* value = Find(parameter.argument);

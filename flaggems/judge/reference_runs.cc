@@ -123,12 +123,16 @@ absl::StatusOr<ReferenceRun> ReferenceRuns::Run(
 
 const absl::StatusOr<ReferenceRun>& ReferenceRuns::Native() {
   if (!native_) {
-    ReferenceArgumentOptions options;
-    options.widen = false;
-    options.copy = call_.op.traits.is_mutable;
-    native_ = Run(*call_.op.reference, options);
+    native_ = Run(*call_.op.reference, NativeOptions());
   }
   return *native_;
+}
+
+ReferenceArgumentOptions ReferenceRuns::NativeOptions() const {
+  ReferenceArgumentOptions options;
+  options.widen = false;
+  options.copy = call_.op.traits.is_mutable;
+  return options;
 }
 
 ReferenceArgumentOptions ReferenceRuns::WideOptions() {
@@ -165,10 +169,7 @@ bool ReferenceRuns::wide_is_native() {
 absl::StatusOr<ReferenceRun> ReferenceRuns::WideAgain() {
   const OtherThreadCount other;
   if (wide_is_native()) {
-    ReferenceArgumentOptions options;
-    options.widen = false;
-    options.copy = call_.op.traits.is_mutable;
-    return Run(*call_.op.reference, options);
+    return Run(*call_.op.reference, NativeOptions());
   }
   return Run(*wide_reference_, WideOptions());
 }

@@ -57,6 +57,7 @@ class ReferenceRuns {
   bool wide_is_native();
 
  private:
+  ReferenceArgumentOptions NativeOptions() const;
   ReferenceArgumentOptions WideOptions();
   absl::StatusOr<ReferenceRun> Run(const Reference& reference,
                                    const ReferenceArgumentOptions& options);

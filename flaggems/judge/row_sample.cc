@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "flaggems/aten/visit_tensors.h"
+#include "flaggems/core/split_mix.h"
 #include "flaggems/judge/contract.h"
 #include "flaggems/judge/judge_call.h"
 
@@ -188,13 +189,6 @@ std::optional<Dimensions> DimensionsOf(const KernelCall& call) {
   return dimensions;
 }
 
-uint64_t Next(uint64_t& state) {  // splitmix64
-  uint64_t x = state += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
 // `count` of `size` rows in rising order: the first, the last, and one of each
 // of equal parts between them.
 std::vector<int64_t> ChooseRows(int64_t size, int64_t count, uint64_t seed) {
@@ -204,9 +198,9 @@ std::vector<int64_t> ChooseRows(int64_t size, int64_t count, uint64_t seed) {
     const int64_t begin = 1 + (size - 2) * i / parts;
     const int64_t end = 1 + (size - 2) * (i + 1) / parts;
     if (begin >= end) continue;
-    rows.push_back(
-        begin +
-        static_cast<int64_t>(Next(seed) % static_cast<uint64_t>(end - begin)));
+    rows.push_back(begin +
+                   static_cast<int64_t>(NextSplitMix(seed) %
+                                        static_cast<uint64_t>(end - begin)));
   }
   rows.push_back(size - 1);
   return rows;
@@ -284,10 +278,7 @@ std::optional<Judgement> JudgeRows(const KernelCall& call, int64_t memory_limit,
 
   absl::StatusOr<Snapshot> snapshot = Snapshot::Take(before);
   if (!snapshot.ok()) {
-    return Differs(absl::IsResourceExhausted(snapshot.status())
-                       ? Verdict::kErrorOutOfMemory
-                       : Verdict::kErrorComparison,
-                   std::string(snapshot.status().message()));
+    return ErrorOf(snapshot.status());
   }
   KernelCall sample = {call.op, call.row,     *snapshot, after,
                        outputs, call.on_host, call.alone};

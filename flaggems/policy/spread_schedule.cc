@@ -2,20 +2,9 @@
 
 #include <algorithm>
 
+#include "flaggems/core/split_mix.h"
+
 namespace flaggems {
-namespace {
-
-// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
-// Generators, OOPSLA 2014): eight bytes of state, where the standard library's
-// generators have kilobytes.
-uint64_t NextRandom(uint64_t& state) {
-  uint64_t z = state += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
-}  // namespace
 
 SpreadSchedule::State& SpreadSchedule::StateOf(uint64_t signature) {
   const auto found = states_.find(signature);
@@ -29,7 +18,7 @@ int64_t SpreadSchedule::Gap(int64_t call) {
   const int64_t least = (mean + 1) / 2;
   const uint64_t width = static_cast<uint64_t>(2 * (mean - least) + 1);
   // The remainder's bias is width / 2^64.
-  return least + static_cast<int64_t>(NextRandom(random_) % width);
+  return least + static_cast<int64_t>(NextSplitMix(random_) % width);
 }
 
 bool SpreadSchedule::TryAdmit(uint64_t signature, int64_t max_checks) {

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "flaggems/aten/find_argument.h"
 #include "flaggems/aten/status_of_exception.h"
 
 namespace flaggems {
@@ -57,10 +58,7 @@ class Arguments {
 
   // Null if the schema has no such argument.
   const c10::IValue* Find(absl::string_view name) const {
-    for (size_t i = 0; i < values_.size(); ++i) {
-      if (schema_.arguments()[i].name() == name) return &values_[i];
-    }
-    return nullptr;
+    return FindArgument(schema_, values_, name);
   }
 
   bool IsMissing(absl::string_view name) const {

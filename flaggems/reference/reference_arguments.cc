@@ -12,24 +12,17 @@
 #include <utility>
 
 #include "flaggems/aten/status_of_exception.h"
+#include "flaggems/core/split_mix.h"
 
 namespace flaggems {
 namespace {
 
 using Options = ReferenceArgumentOptions;
 
-// Sebastiano Vigna's splitmix64: well mixed bits of a counter.
-uint64_t Mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
 // +-[1/2, 1]. Continuous: with +-1 alone two terms of equal size would cancel
 // in every draw for one element in eight.
 double Draw(uint64_t seed, int64_t i) {
-  const uint64_t bits = Mix(seed ^ static_cast<uint64_t>(i));
+  const uint64_t bits = SplitMix(seed ^ static_cast<uint64_t>(i));
   const double half = 0.5 * static_cast<double>(bits >> 12) * 0x1p-52;
   return (bits & 1) != 0 ? 0.5 + half : -0.5 - half;
 }
@@ -134,7 +127,7 @@ class StorageCopies {
         if (!wrapped) {
           Perturb(static_cast<double*>(wide.mutable_data_ptr()),
                   wide.numel() * (wide.is_complex() ? 2 : 1), options_.step,
-                  Mix(options_.seed + copies_.size()));
+                  SplitMix(options_.seed + copies_.size()));
         }
         break;
     }

@@ -7,29 +7,9 @@
 #include "flaggems/core/status_macros.h"
 #include "flaggems/reference/native_cpu_reference.h"
 #include "flaggems/registrar/dispatcher_slot.h"
+#include "flaggems/registrar/installed_check.h"
 
 namespace flaggems {
-namespace {
-
-class InstalledCheckedKernel : public InstalledKernel {
- public:
-  InstalledCheckedKernel(std::unique_ptr<DispatcherSlot> slot,
-                         std::shared_ptr<const CheckedOp> op,
-                         CheckRuntime* runtime)
-      : slot_(std::move(slot)), op_(std::move(op)), runtime_(runtime) {}
-
-  ~InstalledCheckedKernel() override {
-    slot_.reset();
-    runtime_->Remove(op_.get());
-  }
-
- private:
-  std::unique_ptr<DispatcherSlot> slot_;
-  const std::shared_ptr<const CheckedOp> op_;
-  CheckRuntime* const runtime_;
-};
-
-}  // namespace
 
 CheckingRegistrar::CheckingRegistrar(CheckRuntime* runtime)
     : CheckingRegistrar(runtime, NativeCpuReference) {}
@@ -56,8 +36,7 @@ absl::StatusOr<std::unique_ptr<InstalledKernel>> CheckingRegistrar::Install(
   op->gate->set_checked_kernel(MakeCheckedKernel(op, runtime_));
   FG_RETURN_IF_ERROR(slot->Fill(kernel.entry->make_gated(op->gate)));
   runtime_->Add(op);
-  return std::make_unique<InstalledCheckedKernel>(std::move(slot), op,
-                                                  runtime_);
+  return std::make_unique<InstalledCheck>(std::move(slot), op, runtime_);
 }
 
 }  // namespace flaggems

@@ -10,6 +10,7 @@
 #include "flaggems/core/status_macros.h"
 #include "flaggems/reference/native_cpu_reference.h"
 #include "flaggems/registrar/dispatcher_slot.h"
+#include "flaggems/registrar/installed_check.h"
 #include "flaggems/registry/gate.h"
 
 namespace flaggems {
@@ -46,23 +47,6 @@ class ObservedKernel final : public c10::OperatorKernel {
 
  private:
   const std::shared_ptr<const CheckedOp> op_;
-};
-
-class InstalledObserver final : public InstalledKernel {
- public:
-  InstalledObserver(std::unique_ptr<DispatcherSlot> slot,
-                    std::shared_ptr<const CheckedOp> op, CheckRuntime* runtime)
-      : slot_(std::move(slot)), op_(std::move(op)), runtime_(runtime) {}
-
-  ~InstalledObserver() override {
-    slot_.reset();
-    runtime_->Remove(op_.get());
-  }
-
- private:
-  std::unique_ptr<DispatcherSlot> slot_;
-  const std::shared_ptr<const CheckedOp> op_;
-  CheckRuntime* const runtime_;
 };
 
 }  // namespace
@@ -105,7 +89,7 @@ absl::StatusOr<std::unique_ptr<InstalledKernel>> InstallObserver(
   FG_RETURN_IF_ERROR(slot->Fill(c10::KernelFunction::makeFromBoxedFunctor(
       std::make_unique<ObservedKernel>(op))));
   runtime->Add(op);
-  return std::make_unique<InstalledObserver>(std::move(slot), op, runtime);
+  return std::make_unique<InstalledCheck>(std::move(slot), op, runtime);
 }
 
 }  // namespace flaggems

@@ -14,9 +14,9 @@
 #include "flaggems/config/precision_options.h"
 #include "flaggems/core/clock.h"
 #include "flaggems/core/status_macros.h"
-#include "flaggems/policy/skip_rules.h"
 #include "flaggems/registrar/observer.h"
 #include "flaggems/registrar/override_warning.h"
+#include "flaggems/session_options.h"
 #include "flaggems/sink/memory_sink.h"
 
 namespace flaggems::selftest {
@@ -65,17 +65,9 @@ class SharedSink final : public RecordSink {
   MemorySink* const sink_;
 };
 
-std::shared_ptr<CheckSession> StrictSession(MemorySink* sink) {
-  const PrecisionOptions strict = PrecisionOptions::Strict();
-  CheckSessionOptions options;
-  options.profile = strict.profile;
-  options.tolerance_model = strict.tolerance;
-  options.poison = strict.poison;
-  options.policy.throttle = strict.throttle;
-  options.policy.max_checks = strict.max_checks;
-  options.policy.max_numel = strict.max_numel;
-  options.policy.log_once = false;
-  options.policy.skip_rules = StrictSkipRules();
+absl::StatusOr<std::shared_ptr<CheckSession>> StrictSession(MemorySink* sink) {
+  FG_ASSIGN_OR_RETURN(CheckSessionOptions options,
+                      SessionOptionsOf(PrecisionOptions::Strict()));
   return std::make_shared<CheckSession>(
       std::move(options), std::make_unique<SharedSink>(sink), &Clock::System());
 }
@@ -140,7 +132,9 @@ absl::StatusOr<CaseResult> RunCase(const SelftestCase& selftest_case) {
   CaseResult result;
 
   if (selftest_case.hiding_calls != nullptr) {
-    runtime.Start(StrictSession(&sink));
+    FG_ASSIGN_OR_RETURN(std::shared_ptr<CheckSession> hiding,
+                        StrictSession(&sink));
+    runtime.Start(std::move(hiding));
     MakeCalls(op, selftest_case.hiding_calls());
     if (outcomes.Count(Outcome::kFail) + outcomes.Count(Outcome::kError) > 0 ||
         outcomes.Count(Outcome::kPass) == 0) {
@@ -151,7 +145,8 @@ absl::StatusOr<CaseResult> RunCase(const SelftestCase& selftest_case) {
     }
   }
   const size_t before = sink.records().size();
-  const std::shared_ptr<CheckSession> session = StrictSession(&sink);
+  FG_ASSIGN_OR_RETURN(const std::shared_ptr<CheckSession> session,
+                      StrictSession(&sink));
   runtime.Start(session);
   MakeCalls(op, selftest_case.calls());
   runtime.Stop();

@@ -1,0 +1,67 @@
+#include "flaggems/session_options.h"
+
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/civil_time.h"
+#include "absl/time/time.h"
+#include "flaggems/aten/op_traits_of.h"
+#include "flaggems/core/clock.h"
+#include "flaggems/core/status_macros.h"
+#include "flaggems/policy/policy_file.h"
+#include "flaggems/policy/skip_rules.h"
+#include "flaggems/policy/suppressions.h"
+
+namespace flaggems {
+namespace {
+
+// Whether torch has an operator that a pattern of a policy file names.
+KnownOperator KnowsOperator() {
+  return [known = KnownOperators()](absl::string_view pattern) {
+    return absl::c_any_of(
+        known, [&](const OpKey& key) { return PatternMatches(pattern, key); });
+  };
+}
+
+absl::StatusOr<PolicyOptions> PolicyOptionsOf(const PrecisionOptions& options) {
+  PolicyOptions policy;
+  policy.throttle = options.throttle;
+  if (options.tolerance == ToleranceModel::kBudget) {
+    policy.skip_rules = StrictSkipRules();
+  }
+  if (!options.policy_file.empty()) {
+    FG_ASSIGN_OR_RETURN(policy.rows,
+                        ReadPolicyFile(options.policy_file, KnowsOperator()));
+  }
+  if (!options.suppressions.empty()) {
+    FG_ASSIGN_OR_RETURN(
+        policy.suppressions,
+        Suppressions::Read(
+            options.suppressions,
+            absl::ToCivilDay(Clock::System().Now(), absl::LocalTimeZone()),
+            KnowsOperator()));
+  }
+  policy.tolerance = {options.rtol, options.atol};
+  policy.max_checks = options.max_checks;
+  policy.max_numel = options.max_numel;
+  policy.log_once = options.log_once;
+  policy.skip = options.skip;
+  policy.no_skip = options.no_skip;
+  return policy;
+}
+
+}  // namespace
+
+absl::StatusOr<CheckSessionOptions> SessionOptionsOf(
+    const PrecisionOptions& options) {
+  CheckSessionOptions session;
+  FG_ASSIGN_OR_RETURN(session.policy, PolicyOptionsOf(options));
+  session.profile = options.profile;
+  session.tolerance_model = options.tolerance;
+  session.memory_limit = options.memory_mb << 20;
+  session.poison = options.poison;
+  return session;
+}
+
+}  // namespace flaggems
