@@ -1,7 +1,8 @@
 // What the wrapper costs a call: the plain kernel, the kernel behind an idle
-// gate (check disabled, check throttled), and a checked call. The operator
-// does nothing, so that the difference is the wrapper's alone; all rows go
-// through torch's dispatcher.
+// gate (check disabled, check throttled), and a checked call; typed wrappers of
+// own kernels and the boxed one of observed kernels. The operator does nothing,
+// so that the difference is the wrapper's alone; all rows go through torch's
+// dispatcher.
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -16,6 +17,7 @@
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/check/checked_op.h"
 #include "flaggems/registrar/checking_registrar.h"
+#include "flaggems/registrar/observer.h"
 #include "flaggems/registrar/plain_registrar.h"
 #include "flaggems/registry/register_kernel.h"
 
@@ -65,6 +67,43 @@ void BM_Call(benchmark::State& state, Mode mode) {
   op.call(x);  // settles the throttle
   for (auto _ : state) benchmark::DoNotOptimize(op.call(x));
 }
+// The kernel that is registered above, observed. kThrottled: by the schedule of
+// profile strict, which looks at the signature of every call; all rows but
+// kChecked have nothing due.
+void BM_Observed(benchmark::State& state, Mode mode) {
+  CheckRuntime runtime;
+  const c10::OperatorHandle handle = *FindOperator(*OpKey::Parse(kSame.op));
+  std::unique_ptr<InstalledKernel> installed;
+  if (mode != Mode::kPlain) {
+    auto observer = InstallObserver(handle, c10::DispatchKey::CPU, &runtime);
+    if (!observer.ok()) {
+      state.SkipWithError(observer.status().ToString().c_str());
+      return;
+    }
+    installed = *std::move(observer);
+  }
+  if (mode == Mode::kThrottled || mode == Mode::kChecked) {
+    CheckSessionOptions options;
+    options.policy.throttle = Throttle::kSpread;
+    options.policy.max_checks =
+        mode == Mode::kThrottled ? 1 : std::numeric_limits<int64_t>::max();
+    runtime.Start(std::make_shared<CheckSession>(
+        std::move(options), std::make_unique<DiscardingSink>(),
+        &Clock::System()));
+  }
+  const auto op = handle.typed<at::Tensor(const at::Tensor&)>();
+  const at::Tensor x = at::ones({4});
+  // The first checks, until the next is far away.
+  if (mode == Mode::kThrottled) {
+    for (int i = 0; i < 100'000; ++i) op.call(x);
+  }
+  for (auto _ : state) benchmark::DoNotOptimize(op.call(x));
+}
+BENCHMARK_CAPTURE(BM_Observed, plain, Mode::kPlain);
+BENCHMARK_CAPTURE(BM_Observed, disabled, Mode::kDisabled);
+BENCHMARK_CAPTURE(BM_Observed, throttled, Mode::kThrottled);
+BENCHMARK_CAPTURE(BM_Observed, checked, Mode::kChecked);
+
 BENCHMARK_CAPTURE(BM_Call, plain, Mode::kPlain);
 BENCHMARK_CAPTURE(BM_Call, disabled, Mode::kDisabled);
 BENCHMARK_CAPTURE(BM_Call, throttled, Mode::kThrottled);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -23,6 +24,7 @@
 #include "flaggems/policy/skip_rules.h"
 #include "flaggems/reference/native_cpu_reference.h"
 #include "flaggems/registrar/checking_registrar.h"
+#include "flaggems/registrar/observed_key.h"
 #include "flaggems/registrar/observed_ops.h"
 #include "flaggems/registrar/observer.h"
 #include "flaggems/registrar/plain_registrar.h"
@@ -110,6 +112,7 @@ absl::Status CheckOperatorNames(absl::string_view field,
 
 struct Registration::State {
   std::vector<std::string> ops;
+  std::map<std::string, std::string> not_observed;
   std::vector<std::unique_ptr<InstalledKernel>> kernels;
 };
 
@@ -121,6 +124,12 @@ Registration& Registration::operator=(Registration&&) noexcept = default;
 const std::vector<std::string>& Registration::ops() const {
   static const std::vector<std::string>& none = *new std::vector<std::string>();
   return state_ == nullptr ? none : state_->ops;
+}
+
+const std::map<std::string, std::string>& Registration::not_observed() const {
+  static const std::map<std::string, std::string>& none =
+      *new std::map<std::string, std::string>();
+  return state_ == nullptr ? none : state_->not_observed;
 }
 
 absl::Status EnablePrecisionCheck(const PrecisionOptions& options) {
@@ -192,21 +201,33 @@ absl::StatusOr<Registration> OnlyEnable(const std::vector<std::string>& include,
 }
 
 absl::StatusOr<Registration> Observe(const ObserveOptions& options) {
-  FG_ASSIGN_OR_RETURN(const std::vector<Observed> ops,
-                      SelectObserved(options.include, options.exclude));
+  FG_ASSIGN_OR_RETURN(const c10::DispatchKey key, ObservedKey(options.device));
+  if (!HasDevice(key)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("device is \"", options.device,
+                     "\", of which torch sees none in this process; kernels "
+                     "of the CPU are observed with device \"cpu\""));
+  }
+  FG_ASSIGN_OR_RETURN(Selection selection,
+                      SelectObserved(options.include, options.exclude, key));
   auto state = std::make_unique<Registration::State>();
-  for (const Observed& op : ops) {
+  state->not_observed = std::move(selection.not_observed);
+  for (const Observed& op : selection.observed) {
     absl::StatusOr<std::unique_ptr<InstalledKernel>> installed =
-        InstallObserver(op.handle, c10::DispatchKey::CPU,
-                        &Precision::Instance().runtime());
-    if (absl::IsAlreadyExists(installed.status()) && !op.named) continue;
+        InstallObserver(op.handle, key, &Precision::Instance().runtime());
+    if (absl::IsAlreadyExists(installed.status()) && !op.named) {
+      state->not_observed[op.key.ToString()] =
+          "is enabled already, as a kernel of this library";
+      continue;
+    }
     if (!installed.ok()) return installed.status();
     state->kernels.push_back(*std::move(installed));
     state->ops.push_back(op.key.ToString());
   }
   if (state->ops.empty()) {
     return absl::InvalidArgumentError(
-        "include matches no operator that can be observed");
+        "include matches no operator that can be observed: all are enabled "
+        "already");
   }
   Registration registration;
   registration.state_ = std::move(state);

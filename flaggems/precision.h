@@ -31,6 +31,7 @@
 #error "flaggems needs C++17: build with -std=c++17 (--cxxopt=-std=c++17)"
 #endif
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -77,12 +78,15 @@ struct ObserveOptions {
   // observed; a name that cannot is an error.
   std::vector<std::string> include = {"aten::*"};
   std::vector<std::string> exclude;  // names and patterns, as include
+  // Whose kernels: a device type ("cpu", "cuda", "xpu", a renamed
+  // "privateuseone"), or a backend's dispatch key ("SparseCPU").
+  std::string device = "cpu";
 };
 
 // Kernels that are installed. Destroying it restores what was registered
-// before. While another thread may be calling one of the operators, do not
-// destroy it: torch's dispatcher swaps kernels without a lock
-// (DisablePrecisionCheck() is safe at any time).
+// before. That is safe at any time for Observe(). For Enable() and OnlyEnable()
+// it is not while another thread may be calling one of the operators: torch's
+// dispatcher swaps kernels without a lock (DisablePrecisionCheck() is safe).
 class Registration {
  public:
   Registration();
@@ -92,6 +96,9 @@ class Registration {
 
   // The installed operators, "aten::add.Tensor", sorted.
   const std::vector<std::string>& ops() const;
+
+  // Of Observe(): what its patterns match and cannot be observed, and why.
+  const std::map<std::string, std::string>& not_observed() const;
 
  private:
   friend absl::StatusOr<Registration> OnlyEnable(
@@ -120,15 +127,24 @@ absl::StatusOr<Registration> Enable(const EnableOptions& options = {});
 absl::StatusOr<Registration> OnlyEnable(const std::vector<std::string>& include,
                                         const EnableOptions& options = {});
 
-// Checks the CPU kernels that are registered now, whoever wrote them; each goes
-// on computing what it computes. Kernels that were there when this library was
-// loaded are torch's own and are judged with an allowance for their 16-bit
-// roundings; those registered since are judged against them.
+// Checks the kernels of a device that are registered now, whoever wrote them
+// and in whatever language; each goes on computing what it computes. CPU
+// kernels that were there when this library was loaded are the reference, also
+// for kernels of other devices, whose arguments are copied to the host. Kernels
+// of torch's own are judged with an allowance for their 16-bit roundings, which
+// those that were registered over them are not given.
 //
-// kInvalidArgument  nothing to observe: `include` is empty or matches nothing
-// kNotFound         a name that no operator, or none with a CPU kernel, has
-// kAlreadyExists    a kernel of Enable(), OnlyEnable() or Observe() is alive
-//                   there (patterns leave those out)
+// What is observed already is observed once, until the last Registration of it
+// is destroyed.
+//
+// kInvalidArgument     nothing to observe: `include` is empty, or matches only
+//                      what has no kernel for the device; no such device type
+// kNotFound            a name or pattern that no operator has, with the nearest
+//                      names; a name of what cannot be observed, with the
+//                      reason
+// kFailedPrecondition  this process has no such device
+// kAlreadyExists       a kernel of Enable() or OnlyEnable() is alive there
+//                      (patterns leave those out)
 absl::StatusOr<Registration> Observe(const ObserveOptions& options = {});
 
 // One linked kernel and how its calls are treated.

@@ -477,17 +477,48 @@ TEST_F(StrictTest, AllOfTorchObservedWithDefaults) {
   EXPECT_EQ(SummaryOf("linalg_qr").passed, 1);
 }
 
+TEST_F(StrictTest, ObservedTwiceIsCheckedOnce) {
+  ASSERT_THAT(EnablePrecisionCheck(options_), IsOk());
+  const auto first = Observe(observe_);
+  const auto second = Observe(observe_);
+  ASSERT_THAT(first, IsOk());
+  ASSERT_THAT(second, IsOk());
+  EXPECT_EQ(first->ops(), second->ops());
+  at::erf(x_);
+  EXPECT_EQ(SummaryOf("erf").calls, 1);
+}
+
 TEST_F(StrictTest, ObservedAndInstalledExcludeEachOther) {
-  const auto observed = Observe(observe_);
-  ASSERT_THAT(observed, IsOk());
+  const auto kernels = Enable(enable_);
+  ASSERT_THAT(kernels, IsOk());
+  observe_.include = {"abs"};
   EXPECT_THAT(Observe(observe_), StatusIs(absl::StatusCode::kAlreadyExists,
-                                          HasSubstr("aten::erf")));
-  // A pattern leaves them out.
-  observe_.include = {"aten::erf", "aten::erfc*"};
-  observe_.exclude = {"aten::erf"};
+                                          HasSubstr("aten::abs")));
+  // A pattern leaves them out and says so.
+  observe_.include = {"aten::abs", "aten::erfc*"};
+  observe_.exclude = {"aten::abs"};
   EXPECT_THAT(Observe(observe_), IsOk());
+  observe_ = {};
+  const auto rest = Observe(observe_);
+  ASSERT_THAT(rest, IsOk());
+  EXPECT_THAT(rest->not_observed().at("aten::abs"),
+              HasSubstr("enabled already"));
+  EXPECT_THAT(rest->not_observed().at("aten::matmul"),
+              HasSubstr("only calls other operators"));
+}
+
+TEST_F(StrictTest, ObserveRefuses) {
   observe_.include = {"no_such_operator"};
   EXPECT_THAT(Observe(observe_), StatusIs(absl::StatusCode::kNotFound));
+  observe_ = {};
+  observe_.device = "gpu";
+  EXPECT_THAT(Observe(observe_), StatusIs(absl::StatusCode::kInvalidArgument,
+                                          HasSubstr("\"gpu\"")));
+  observe_.device = "xpu";
+  EXPECT_THAT(Observe(observe_),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("device is \"xpu\", of which torch sees "
+                                 "none")));
 }
 
 TEST_F(StrictTest, AKernelOfOursIsJudgedByItsBudgetToo) {

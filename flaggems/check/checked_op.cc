@@ -1,6 +1,7 @@
 #include "flaggems/check/checked_op.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <utility>
 
@@ -16,6 +17,11 @@ void CheckRuntime::SetGate(const CheckedOp& op) {
   } else {
     op.gate->Check();
   }
+}
+
+uint64_t CheckRuntime::NextId() {
+  static std::atomic<uint64_t> last_id{0};
+  return 1 + last_id.fetch_add(1, std::memory_order_relaxed);
 }
 
 void CheckRuntime::Start(std::shared_ptr<CheckSession> session) {
@@ -50,6 +56,7 @@ void CheckRuntime::Add(std::shared_ptr<const CheckedOp> op) {
 
 void CheckRuntime::Remove(const CheckedOp* op) {
   absl::MutexLock lock(&mutex_);
+  op->gate->Forward(op->ledger->counter(Verdict::kSkipDisabled));
   ops_.erase(
       std::remove_if(ops_.begin(), ops_.end(),
                      [&](const auto& other) { return other.get() == op; }),

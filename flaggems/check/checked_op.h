@@ -6,6 +6,7 @@
 #include <ATen/core/boxing/KernelFunction.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -54,7 +55,11 @@ class CheckRuntime {
 
   // Makes `op` part of the runtime; its gate is set by the open session.
   void Add(std::shared_ptr<const CheckedOp> op);
+  // Its gate forwards from now on, whatever session is opened.
   void Remove(const CheckedOp* op);
+
+  // Another one for each runtime of the process.
+  uint64_t id() const { return id_; }
 
   // An admitted call of `session` ended in `verdict`, or was not judged after
   // all. Counts it, and lets the gate forward if every later call would end in
@@ -74,6 +79,8 @@ class CheckRuntime {
   const LedgerBook& ledgers() const { return ledgers_; }
 
  private:
+  static uint64_t NextId();
+
   // Whether the counts in the ledgers are those of `session`: it is open, or
   // was the last that was.
   bool IsLatest(const CheckSession* session) const
@@ -84,6 +91,7 @@ class CheckRuntime {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetGate(const CheckedOp& op) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const uint64_t id_ = NextId();
   LedgerBook ledgers_;
   mutable absl::Mutex mutex_;
   std::shared_ptr<CheckSession> session_ ABSL_GUARDED_BY(mutex_);

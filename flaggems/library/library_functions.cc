@@ -36,7 +36,8 @@ class HeldRegistrations {
   }
 
   Json Add(Registration registration) {
-    Json result = {{"ops", registration.ops()}};
+    Json result = {{"ops", registration.ops()},
+                   {"not_observed", registration.not_observed()}};
     const MutexLock lock(&mutex_);
     result["id"] = ++last_id_;
     registrations_.emplace(last_id_, std::move(registration));
@@ -75,19 +76,18 @@ absl::StatusOr<Json> EnableCheck(const Json& arguments) {
     if (absl::c_none_of(OptionFields(), [&](const OptionField& field) {
           return field.name == name;
         })) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("there is no option \"", name,
-                       "\"; docs/flags.md lists them all"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "there is no option \"", name, "\"; docs/flags.md lists them all"));
     }
   }
   FG_ASSIGN_OR_RETURN(
       const PrecisionOptions options,
-      ResolveOptions({}, [&](const OptionField& field)
-                             -> std::optional<SourcedText> {
-        const auto it = given.find(std::string(field.name));
-        if (it == given.end()) return FieldFromEnvironment(field);
-        return SourcedText{std::string(field.name), it->second};
-      }));
+      ResolveOptions(
+          {}, [&](const OptionField& field) -> std::optional<SourcedText> {
+            const auto it = given.find(std::string(field.name));
+            if (it == given.end()) return FieldFromEnvironment(field);
+            return SourcedText{std::string(field.name), it->second};
+          }));
   FG_RETURN_IF_ERROR(EnablePrecisionCheck(options));
   return Json();
 }
@@ -105,11 +105,10 @@ absl::StatusOr<Json> EnableKernels(const Json& arguments) {
   if (arguments.value("checked", false)) {
     options.registrar = RegistrarKind::kPrecisionCheck;
   }
-  FG_ASSIGN_OR_RETURN(
-      Registration registration,
-      arguments.contains("include")
-          ? OnlyEnable(Names(arguments, "include"), options)
-          : Enable(options));
+  FG_ASSIGN_OR_RETURN(Registration registration,
+                      arguments.contains("include")
+                          ? OnlyEnable(Names(arguments, "include"), options)
+                          : Enable(options));
   return HeldRegistrations::Instance().Add(std::move(registration));
 }
 
@@ -117,6 +116,7 @@ absl::StatusOr<Json> ObserveKernels(const Json& arguments) {
   ObserveOptions options;
   options.include = Names(arguments, "include");
   options.exclude = Names(arguments, "exclude");
+  options.device = arguments.value("device", options.device);
   FG_ASSIGN_OR_RETURN(Registration registration, Observe(options));
   return HeldRegistrations::Instance().Add(std::move(registration));
 }

@@ -28,7 +28,8 @@ namespace flaggems {
 //
 // The options are those of docs/flags.md, each as its flag takes it; the
 // environment counts where the call says nothing. enable and observe return
-// {"id": 3, "ops": [names]}; "remove" takes the id.
+// {"id": 3, "ops": [names], "not_observed": {name: reason}}; "remove" takes the
+// id.
 std::string CallLibraryFunction(absl::string_view name,
                                 absl::string_view arguments) noexcept;
 

@@ -1,6 +1,6 @@
 #include "flaggems/registrar/observed_ops.h"
 
-#include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/policy/skip_rules.h"
@@ -24,16 +25,24 @@ bool Matches(absl::string_view word, const OpKey& key) {
                       : PatternMatches(word, key);
 }
 
-absl::Status Unknown(const std::string& word, const std::vector<OpKey>& known) {
+absl::Status Unknown(absl::string_view word, const std::vector<OpKey>& known) {
   std::vector<std::string> names;
   for (const OpKey& key : known) names.push_back(key.ShortName());
   absl::c_sort(names);
-  const std::vector<std::string> nearest = NearestNames(word, names, 3);
+  const std::string name = absl::StrReplaceAll(word, {{"*", ""}});
+  const std::vector<std::string> nearest = NearestNames(name, names, 3);
   return absl::NotFoundError(absl::StrCat(
-      "torch has no operator \"", word, "\"",
+      IsGlob(word) ? "no operator of torch matches \""
+                   : "torch has no operator \"",
+      word, "\"",
       nearest.empty() ? ""
                       : absl::StrCat("; did you mean ",
                                      absl::StrJoin(nearest, ", "), "?")));
+}
+
+bool MatchesAny(const std::vector<std::string>& words, const OpKey& key) {
+  return absl::c_any_of(
+      words, [&](const std::string& word) { return Matches(word, key); });
 }
 
 }  // namespace
@@ -49,67 +58,63 @@ bool GlobMatches(absl::string_view pattern, absl::string_view text) {
   return false;
 }
 
-absl::StatusOr<std::vector<Observed>> SelectObserved(
+absl::StatusOr<Selection> SelectObserved(
     const std::vector<std::string>& include,
-    const std::vector<std::string>& exclude) {
+    const std::vector<std::string>& exclude, c10::DispatchKey key) {
   if (include.empty()) {
     return absl::InvalidArgumentError(
         "include names no operator to observe; \"aten::*\" is all of aten");
   }
-  const std::vector<OpKey> known = KnownOperators();
-  for (const std::string& word : exclude) {
-    if (absl::c_none_of(known,
-                        [&](const OpKey& key) { return Matches(word, key); })) {
-      return Unknown(word, known);
+  std::vector<OpKey> known = KnownOperators();
+  absl::c_sort(known);
+  for (const std::vector<std::string>* const words : {&include, &exclude}) {
+    for (const std::string& word : *words) {
+      if (absl::c_none_of(known,
+                          [&](const OpKey& op) { return Matches(word, op); })) {
+        return Unknown(word, known);
+      }
     }
   }
-  std::vector<Observed> observed;
-  for (const std::string& word : include) {
-    bool exists = false;
+  Selection selection;
+  // What each name selects or, of what it cannot, why.
+  std::map<std::string, bool> selects;
+  std::map<std::string, std::string> reasons;
+  for (const OpKey& op : known) {
     bool selected = false;
-    bool composite = false;
-    for (const OpKey& key : known) {
-      if (!Matches(word, key)) continue;
-      exists = true;
-      const std::optional<c10::OperatorHandle> handle = FindOperator(key);
-      if (!handle) continue;
-      if (!IsObservable(*handle, c10::DispatchKey::CPU)) {
-        composite |=
-            handle->hasComputedKernelForDispatchKey(c10::DispatchKey::CPU);
-        continue;
-      }
+    bool named = false;
+    for (const std::string& word : include) {
+      if (!Matches(word, op)) continue;
       selected = true;
-      if (absl::c_any_of(exclude, [&](const std::string& other) {
-            return Matches(other, key);
-          })) {
-        continue;
-      }
-      observed.push_back({key, *handle, !IsGlob(word)});
+      named |= !IsGlob(word);
     }
-    if (!exists && !IsGlob(word)) return Unknown(word, known);
-    if (!selected && !IsGlob(word)) {
-      return absl::NotFoundError(absl::StrCat(
-          word, composite ? " has no CPU kernel of its own to observe: it only "
-                            "calls other operators; observe those"
-                          : " has no CPU kernel; only such are observed"));
+    if (!selected) continue;
+    const std::optional<c10::OperatorHandle> handle = FindOperator(op);
+    if (!handle) continue;
+    const std::optional<std::string> why = WhyNotObservable(*handle, key);
+    for (const std::string& word : include) {
+      if (IsGlob(word) || !Matches(word, op)) continue;
+      selects[word] |= !why;
+      if (why) reasons[word] = *why;
+    }
+    if (MatchesAny(exclude, op)) continue;
+    if (why) {
+      selection.not_observed[op.ToString()] = *why;
+    } else {
+      selection.observed.push_back({op, *handle, named});
     }
   }
-  // The named one of doubles is kept.
-  absl::c_stable_sort(observed, [](const Observed& a, const Observed& b) {
-    return a.key < b.key || (a.key == b.key && a.named && !b.named);
-  });
-  observed.erase(std::unique(observed.begin(), observed.end(),
-                             [](const Observed& a, const Observed& b) {
-                               return a.key == b.key;
-                             }),
-                 observed.end());
-  if (observed.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("include (", absl::StrJoin(include, ", "),
-                     ") matches no operator with a CPU kernel",
-                     exclude.empty() ? "" : " that exclude leaves"));
+  for (const auto& [word, any] : selects) {
+    if (any) continue;
+    return absl::NotFoundError(
+        absl::StrCat(word, " cannot be observed: it ", reasons[word]));
   }
-  return observed;
+  if (selection.observed.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "include (", absl::StrJoin(include, ", "),
+        ") matches no operator with a kernel for ", c10::toString(key),
+        exclude.empty() ? "" : " that exclude leaves"));
+  }
+  return selection;
 }
 
 }  // namespace flaggems

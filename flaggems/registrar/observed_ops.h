@@ -5,6 +5,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,17 +21,22 @@ struct Observed {
   bool named = false;  // by a name and not only by a pattern
 };
 
+struct Selection {
+  std::vector<Observed> observed;  // sorted by key
+  // By full name: what a pattern matches and cannot be observed, and why.
+  std::map<std::string, std::string> not_observed;
+};
+
 // "*" in `pattern` stands for any text, also none; all of `text` has to match.
 bool GlobMatches(absl::string_view pattern, absl::string_view text);
 
-// Sorted by key. A word with "*" is matched against the full name
-// ("aten::add.Tensor"), other words are names as in OnlyEnable(); both are for
-// operators with a CPU kernel (IsObservable; a name also selects a kernel that
-// only calls other operators, if it was registered for the CPU). Errors: see
-// Observe() in precision.h.
-absl::StatusOr<std::vector<Observed>> SelectObserved(
+// A word with "*" is matched against the full name ("aten::add.Tensor"), other
+// words are names as in OnlyEnable(). A name also selects an operator that only
+// calls others, if it has a kernel at the key itself. Errors: see Observe() in
+// precision.h.
+absl::StatusOr<Selection> SelectObserved(
     const std::vector<std::string>& include,
-    const std::vector<std::string>& exclude);
+    const std::vector<std::string>& exclude, c10::DispatchKey key);
 
 }  // namespace flaggems
 

@@ -72,6 +72,8 @@ TEST(GlobMatchesTest, StarsStandForAnyText) {
   }
 }
 
+constexpr c10::DispatchKey kCpu = c10::DispatchKey::CPU;
+
 struct SelectCase {
   std::string name;
   std::vector<std::string> include;
@@ -84,11 +86,11 @@ void PrintTo(const SelectCase& c, std::ostream* os) { *os << c.name; }
 class SelectObservedTest : public testing::TestWithParam<SelectCase> {};
 
 TEST_P(SelectObservedTest, Selects) {
-  const absl::StatusOr<std::vector<Observed>> observed =
-      SelectObserved(GetParam().include, GetParam().exclude);
-  ASSERT_THAT(observed, IsOk());
+  const absl::StatusOr<Selection> selection =
+      SelectObserved(GetParam().include, GetParam().exclude, kCpu);
+  ASSERT_THAT(selection, IsOk());
   std::vector<std::string> names;
-  for (const Observed& op : *observed) {
+  for (const Observed& op : selection->observed) {
     EXPECT_EQ(op.handle.operator_name().name, op.key.ns + "::" + op.key.name);
     names.push_back(op.key.ToString());
   }
@@ -134,27 +136,49 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 TEST(ObservedOpsTest, KnowsWhatWasNamed) {
-  const auto observed = SelectObserved({"aten::mm*", "mm"}, {});
-  ASSERT_THAT(observed, IsOk());
-  for (const Observed& op : *observed) {
+  const auto selection = SelectObserved({"aten::mm*", "mm"}, {}, kCpu);
+  ASSERT_THAT(selection, IsOk());
+  for (const Observed& op : selection->observed) {
     EXPECT_EQ(op.named, op.key.name == "mm") << op.key.ToString();
   }
 }
 
 TEST(ObservedOpsTest, AllOfAten) {
-  const auto observed = SelectObserved({"aten::*"}, {"aten::empty*"});
-  ASSERT_THAT(observed, IsOk());
-  EXPECT_GT(observed->size(), 1000u);
+  const auto selection = SelectObserved({"aten::*"}, {"aten::empty*"}, kCpu);
+  ASSERT_THAT(selection, IsOk());
+  const std::vector<Observed>& observed = selection->observed;
+  EXPECT_GT(observed.size(), 1000u);
   std::vector<std::string> names;
-  for (const Observed& op : *observed) names.push_back(op.key.ToString());
+  for (const Observed& op : observed) names.push_back(op.key.ToString());
   EXPECT_THAT(names, Each(StartsWith("aten::")));
   EXPECT_THAT(names, Contains("aten::add.Tensor"));
   // They only call other operators.
   EXPECT_THAT(names, Not(Contains("aten::matmul")));
   EXPECT_THAT(names, Not(Contains("aten::empty.memory_format")));
   EXPECT_TRUE(std::is_sorted(
-      observed->begin(), observed->end(),
+      observed.begin(), observed.end(),
       [](const Observed& a, const Observed& b) { return a.key < b.key; }));
+  EXPECT_THAT(selection->not_observed,
+              AllOf(Contains(testing::Pair("aten::matmul",
+                                           HasSubstr("only calls other"))),
+                    Contains(testing::Pair("aten::_cudnn_rnn",
+                                           "has no kernel for CPU"))));
+  for (const std::string& name : names) {
+    EXPECT_EQ(selection->not_observed.count(name), 0u) << name;
+  }
+  // Excluded on purpose, and so no surprise.
+  EXPECT_EQ(selection->not_observed.count("aten::empty.memory_format"), 0u);
+}
+
+TEST(ObservedOpsTest, OtherKeys) {
+  const auto cuda =
+      SelectObserved({"observed_ops_test::*"}, {}, c10::DispatchKey::CUDA);
+  EXPECT_THAT(cuda, StatusIs(absl::StatusCode::kInvalidArgument,
+                             HasSubstr("a kernel for CUDA")));
+  const auto sparse =
+      SelectObserved({"aten::*"}, {}, c10::DispatchKey::SparseCPU);
+  ASSERT_THAT(sparse, IsOk());
+  EXPECT_GT(sparse->observed.size(), 100u);
 }
 
 struct RefusedCase {
@@ -197,11 +221,12 @@ TEST(ObservedOpsTest, Refuses) {
                        {"aten::zzz*"},
                        absl::StatusCode::kNotFound,
                        "\"aten::zzz*\""},
-           RefusedCase{"CompositeImplicit",
-                       {"matmul"},
-                       {},
-                       absl::StatusCode::kNotFound,
-                       "it only calls other operators; observe those"},
+           RefusedCase{
+               "CompositeImplicit",
+               {"matmul"},
+               {},
+               absl::StatusCode::kNotFound,
+               "matmul cannot be observed: it only calls other operators"},
            RefusedCase{"Composite",
                        {"observed_ops_test::composite"},
                        {},
@@ -210,24 +235,34 @@ TEST(ObservedOpsTest, Refuses) {
            RefusedCase{"PatternOfNothing",
                        {"aten::zzz*"},
                        {},
+                       absl::StatusCode::kNotFound,
+                       "no operator of torch matches \"aten::zzz*\""},
+           RefusedCase{"PatternNearest",
+                       {"aten::argmaxx*"},
+                       {},
+                       absl::StatusCode::kNotFound,
+                       "argmax"},
+           RefusedCase{"PatternOfComposites",
+                       {"aten::einsum*"},
+                       {},
                        absl::StatusCode::kInvalidArgument,
-                       "include (aten::zzz*) matches no operator"},
+                       "matches no operator with a kernel for CPU"},
            RefusedCase{"AllExcluded",
                        {"mm"},
                        {"mm"},
                        absl::StatusCode::kInvalidArgument,
                        "matches no"},
        }) {
-    EXPECT_THAT(SelectObserved(c.include, c.exclude),
+    EXPECT_THAT(SelectObserved(c.include, c.exclude, kCpu),
                 StatusIs(c.code, HasSubstr(c.message)))
         << c.name;
   }
 }
 
 TEST(ObservedOpsTest, AnOperatorWithoutAKernelIsNotSaidToCallOthers) {
-  EXPECT_THAT(SelectObserved({"observed_ops_test::without_kernel"}, {}),
+  EXPECT_THAT(SelectObserved({"observed_ops_test::without_kernel"}, {}, kCpu),
               StatusIs(absl::StatusCode::kNotFound,
-                       AllOf(HasSubstr("no CPU kernel"),
+                       AllOf(HasSubstr("has no kernel for CPU"),
                              Not(HasSubstr("calls other operators")))));
 }
 

@@ -2,75 +2,28 @@
 
 #include <ATen/core/boxing/KernelFunction.h>
 
+#include <map>
 #include <utility>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/check/checked_kernel.h"
+#include "flaggems/core/mutex.h"
 #include "flaggems/core/status_macros.h"
 #include "flaggems/reference/native_cpu_reference.h"
 #include "flaggems/registrar/dispatcher_slot.h"
-#include "flaggems/registrar/installed_check.h"
+#include "flaggems/registrar/kernel_access.h"
+#include "flaggems/registrar/observed_kernels.h"
 #include "flaggems/registry/gate.h"
 
 namespace flaggems {
 namespace {
 
-// The kernel that was there, which the dispatcher hands out boxed only.
-class ForwardingKernel final : public c10::OperatorKernel {
- public:
-  explicit ForwardingKernel(c10::SafeKernelFunction kernel)
-      : kernel_(std::move(kernel)) {}
-
-  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
-                  torch::jit::Stack* stack) {
-    kernel_.callBoxed(op, keys, stack);
-  }
-
- private:
-  const c10::SafeKernelFunction kernel_;
-};
-
-class ObservedKernel final : public c10::OperatorKernel {
- public:
-  explicit ObservedKernel(std::shared_ptr<const CheckedOp> op)
-      : op_(std::move(op)) {}
-
-  void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
-                  torch::jit::Stack* stack) {
-    if (op_->gate->TryForward()) {
-      op_->kernel.callBoxed(handle, keys, stack);
-    } else {
-      op_->gate->checked_kernel().callBoxed(handle, keys, stack);
-    }
-  }
-
- private:
-  const std::shared_ptr<const CheckedOp> op_;
-};
-
-}  // namespace
-
-bool IsObservable(const c10::OperatorHandle& op, c10::DispatchKey key) {
-  if (!op.hasSchema() || !op.hasComputedKernelForDispatchKey(key)) return false;
-  return op.hasKernelForDispatchKey(key) ||
-         op.hasKernelForDispatchKey(
-             c10::DispatchKey::CompositeExplicitAutograd) ||
-         op.hasKernelForDispatchKey(
-             c10::DispatchKey::CompositeExplicitAutogradNonFunctional);
-}
-
-absl::StatusOr<std::unique_ptr<InstalledKernel>> InstallObserver(
+std::shared_ptr<const CheckedOp> MakeObservedOp(
     const c10::OperatorHandle& handle, c10::DispatchKey key,
-    CheckRuntime* runtime) {
-  const OpKey op_key = OpKeyOf(handle);
-  if (!handle.hasComputedKernelForDispatchKey(key)) {
-    return absl::NotFoundError(absl::StrCat(
-        op_key.ToString(), " has no kernel for ", c10::toString(key)));
-  }
-  FG_ASSIGN_OR_RETURN(std::unique_ptr<DispatcherSlot> slot,
-                      DispatcherSlot::Reserve(op_key, key, "an observer"));
-  c10::SafeKernelFunction kernel = handle.getComputedKernelForDispatchKey(key);
+    const c10::SafeKernelFunction& kernel, CheckRuntime* runtime) {
   auto op = std::make_shared<CheckedOp>(handle);
   op->native = NativeKernel(handle, key);
   op->judged.native =
@@ -80,16 +33,131 @@ absl::StatusOr<std::unique_ptr<InstalledKernel>> InstallObserver(
       reference.ok()) {
     op->judged.reference = *std::move(reference);
   }
-  op->ledger = runtime->ledgers().Get(op_key);
+  op->ledger = runtime->ledgers().Get(op->judged.traits.key);
   op->gate = std::make_shared<Gate>(
       handle, op->ledger->counter(Verdict::kSkipDisabled));
-  op->kernel = c10::KernelFunction::makeFromBoxedFunctor(
-      std::make_unique<ForwardingKernel>(std::move(kernel)));
+  op->kernel = KernelOf(kernel);
   op->gate->set_checked_kernel(MakeCheckedKernel(op, runtime));
-  FG_RETURN_IF_ERROR(slot->Fill(c10::KernelFunction::makeFromBoxedFunctor(
-      std::make_unique<ObservedKernel>(op))));
-  runtime->Add(op);
-  return std::make_unique<InstalledCheck>(std::move(slot), op, runtime);
+  return op;
+}
+
+// The observers of this process, whose dispatcher is one too. Leaked on
+// purpose: operators are called during static destruction.
+class Observers {
+ public:
+  static Observers& Instance() {
+    static Observers& instance = *new Observers();
+    return instance;
+  }
+
+  absl::Status Add(const c10::OperatorHandle& handle, c10::DispatchKey key,
+                   CheckRuntime* runtime) {
+    const MutexLock lock(&mutex_);
+    ObservedKernel* const observed = ObservedKernelFor(handle, key);
+    State& state = states_[observed];
+    if (state.users > 0) {
+      ++state.users;
+      return absl::OkStatus();
+    }
+    FG_ASSIGN_OR_RETURN(
+        std::unique_ptr<DispatcherSlot> slot,
+        DispatcherSlot::Reserve(OpKeyOf(handle), key, "an observer"));
+    const c10::SafeKernelFunction kernel =
+        handle.getComputedKernelForDispatchKey(key);
+    const std::shared_ptr<const CheckedOp> op =
+        OpOf(state, handle, key, kernel, runtime);
+    observed->op.store(op.get(), std::memory_order_release);
+    FG_RETURN_IF_ERROR(slot->Fill(ObservingKernel(op->kernel, key)));
+    runtime->Add(op);
+    state.slot = std::move(slot);
+    state.runtime = runtime;
+    state.users = 1;
+    return absl::OkStatus();
+  }
+
+  void Remove(const c10::OperatorHandle& handle, c10::DispatchKey key) {
+    const MutexLock lock(&mutex_);
+    State& state = states_[ObservedKernelFor(handle, key)];
+    if (--state.users > 0) return;
+    state.runtime->Remove(state.ops.back().get());
+    state.slot.reset();
+  }
+
+ private:
+  struct State {
+    int users = 0;
+    CheckRuntime* runtime = nullptr;  // while there are users
+    std::unique_ptr<DispatcherSlot> slot;
+    // All that were ever installed; the last one was last.
+    std::vector<std::shared_ptr<const CheckedOp>> ops;
+    std::vector<uint64_t> runtime_ids;  // by op: of its runtime
+  };
+
+  // The one that was there before, if it is for the same kernel, so that
+  // observing again and again takes no more memory.
+  static std::shared_ptr<const CheckedOp> OpOf(
+      State& state, const c10::OperatorHandle& handle, c10::DispatchKey key,
+      const c10::SafeKernelFunction& kernel, CheckRuntime* runtime) {
+    if (state.ops.empty() || state.runtime_ids.back() != runtime->id() ||
+        state.ops.back()->judged.handle != handle ||
+        !IsSameKernel(state.ops.back()->kernel, KernelOf(kernel))) {
+      state.ops.push_back(MakeObservedOp(handle, key, kernel, runtime));
+      state.runtime_ids.push_back(runtime->id());
+    }
+    return state.ops.back();
+  }
+
+  Mutex mutex_;
+  std::map<const ObservedKernel*, State> states_ ABSL_GUARDED_BY(mutex_);
+};
+
+class Observer final : public InstalledKernel {
+ public:
+  Observer(const c10::OperatorHandle& op, c10::DispatchKey key)
+      : op_(op), key_(key) {}
+  ~Observer() override { Observers::Instance().Remove(op_, key_); }
+
+ private:
+  const c10::OperatorHandle op_;
+  const c10::DispatchKey key_;
+};
+
+}  // namespace
+
+std::optional<std::string> WhyNotObservable(const c10::OperatorHandle& op,
+                                            c10::DispatchKey key) {
+  if (!op.hasSchema()) return "has no schema";
+  if (!op.hasComputedKernelForDispatchKey(key)) {
+    return absl::StrCat("has no kernel for ", c10::toString(key));
+  }
+  const bool own =
+      op.hasKernelForDispatchKey(key) ||
+      op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) ||
+      op.hasKernelForDispatchKey(
+          c10::DispatchKey::CompositeExplicitAutogradNonFunctional);
+  if (!own) {
+    if (op.hasKernelForDispatchKey(
+            c10::DispatchKey::CompositeImplicitAutograd)) {
+      return "only calls other operators, which are observed themselves";
+    }
+    return absl::StrCat("has no kernel for ", c10::toString(key),
+                        " but a fallback of the dispatcher");
+  }
+  if (KernelOf(op.getComputedKernelForDispatchKey(key)).isFallthrough()) {
+    return absl::StrCat("passes calls on at ", c10::toString(key));
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::unique_ptr<InstalledKernel>> InstallObserver(
+    const c10::OperatorHandle& handle, c10::DispatchKey key,
+    CheckRuntime* runtime) {
+  if (!handle.hasComputedKernelForDispatchKey(key)) {
+    return absl::NotFoundError(absl::StrCat(
+        OpKeyOf(handle).ToString(), " has no kernel for ", c10::toString(key)));
+  }
+  FG_RETURN_IF_ERROR(Observers::Instance().Add(handle, key, runtime));
+  return std::make_unique<Observer>(handle, key);
 }
 
 }  // namespace flaggems

@@ -6,6 +6,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "flaggems/check/checked_op.h"
@@ -13,15 +15,22 @@
 
 namespace flaggems {
 
-// Whether the operator has a kernel of its own at the key: not one that only
-// calls other operators, which are observed themselves, and none that the
-// dispatcher falls back to.
-bool IsObservable(const c10::OperatorHandle& op, c10::DispatchKey key);
+// Why there is nothing to observe: the operator has no kernel of its own at the
+// key, but none at all, one that only calls other operators (those are observed
+// themselves), or one that passes the call on. nullopt: it can be observed.
+std::optional<std::string> WhyNotObservable(const c10::OperatorHandle& op,
+                                            c10::DispatchKey key);
 
-// Puts a checked wrapper over the kernel that the operator has at the key now.
-// A kernel that was there when this library was loaded is torch's own
-// (JudgedOp::native). `runtime` must outlive what is installed. Removal: see
-// InstalledKernel.
+// Puts an observer over the kernel that the operator has at the key now, or
+// shares the one that is there already. A kernel of torch's own is known as
+// such (JudgedOp::native). `runtime` must outlive what is installed.
+//
+// The destruction of the last InstalledKernel of an operator and key restores
+// the dispatch table. Installing and removing are safe while other threads call
+// the operator: a call under way goes on in the observer, whose parts are never
+// freed (some kilobytes for each kernel that was ever observed). A kernel that
+// its owner deregisters goes on being called until the observer is removed; one
+// that is registered over the observer hides it.
 //
 // kNotFound       no kernel there
 // kAlreadyExists  a kernel installed by a registrar is alive there

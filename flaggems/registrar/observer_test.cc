@@ -18,12 +18,14 @@
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/core/status_testutil.h"
 #include "flaggems/policy/skip_rules.h"
+#include "flaggems/registrar/dispatcher_slot.h"
 #include "flaggems/sink/memory_sink.h"
 
 namespace flaggems {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 at::Tensor Twice(const at::Tensor& x) { return x * 2; }
 
@@ -31,9 +33,13 @@ TORCH_LIBRARY(observer_test, m) {
   m.def("composite(Tensor x) -> Tensor", &Twice);
   m.def("explicit(Tensor x) -> Tensor");
   m.def("on_cuda(Tensor x) -> Tensor");
+  m.def("passed_on(Tensor x) -> Tensor");
 }
 TORCH_LIBRARY_IMPL(observer_test, CompositeExplicitAutograd, m) {
   m.impl("explicit", &Twice);
+}
+TORCH_LIBRARY_IMPL(observer_test, CPU, m) {
+  m.impl("passed_on", torch::CppFunction::makeFallthrough());
 }
 TORCH_LIBRARY_IMPL(observer_test, CUDA, m) { m.impl("on_cuda", &Twice); }
 
@@ -94,21 +100,29 @@ class Registered {
 
 at::Tensor WrongErf(const at::Tensor& x) { return at::full_like(x, 0.25); }
 
-TEST(IsObservableTest, OperatorsWithAKernelOfTheirOwn) {
-  for (const auto& [name, observable] :
-       {std::pair<const char*, bool>{"aten::add.Tensor", true},
-        {"aten::mm", true},
-        {"aten::_foreach_exp", true},
-        {"aten::expand", true},  // CompositeExplicitAutograd
-        {"aten::exp", true},     // for its structured kernel
-        {"aten::matmul", false},
-        {"aten::reshape", false},
-        {"observer_test::composite", false},
-        {"observer_test::explicit", true},
-        {"observer_test::on_cuda", false}}) {
-    EXPECT_EQ(IsObservable(Op(name), c10::DispatchKey::CPU), observable)
+TEST(WhyNotObservableTest, OperatorsWithoutAKernelOfTheirOwn) {
+  for (const auto& [name, why] :
+       {std::pair<const char*, const char*>{"aten::add.Tensor", ""},
+        {"aten::mm", ""},
+        {"aten::_foreach_exp", ""},
+        {"aten::expand", ""},  // CompositeExplicitAutograd
+        {"aten::exp", ""},     // for its structured kernel
+        {"aten::matmul", "only calls other operators"},
+        {"aten::reshape", "only calls other operators"},
+        {"observer_test::composite", "only calls other operators"},
+        {"observer_test::explicit", ""},
+        {"observer_test::passed_on", "passes calls on at CPU"},
+        {"observer_test::on_cuda", "has no kernel for CPU"}}) {
+    EXPECT_THAT(WhyNotObservable(Op(name), c10::DispatchKey::CPU).value_or(""),
+                StartsWith(why))
+        << name;
+    EXPECT_EQ(WhyNotObservable(Op(name), c10::DispatchKey::CPU).has_value(),
+              *why != 0)
         << name;
   }
+  EXPECT_EQ(
+      WhyNotObservable(Op("observer_test::on_cuda"), c10::DispatchKey::CUDA),
+      std::nullopt);
 }
 
 TEST_F(ObserverTest, TorchsOwnKernelPassesAndGivesItsResult) {
@@ -158,16 +172,51 @@ TEST_F(ObserverTest, AllOverAgain) {
   EXPECT_EQ(Count("aten::erf", Verdict::kPass), 3);
 }
 
-TEST_F(ObserverTest, Refuses) {
+TEST_F(ObserverTest, TwiceIsOnce) {
+  const std::string before = Op("aten::erf").dumpComputedTable();
+  auto first = Observe("aten::erf");
+  const std::string observed = Op("aten::erf").dumpComputedTable();
+  auto second = Observe("aten::erf");
+  at::erf(F32({2}));
+  EXPECT_EQ(Count("aten::erf", Verdict::kPass), 1);
+  first.reset();
+  EXPECT_EQ(Op("aten::erf").dumpComputedTable(), observed);
+  at::erf(F32({2}));
+  EXPECT_EQ(Count("aten::erf", Verdict::kPass), 2);
+  second.reset();
+  EXPECT_EQ(Op("aten::erf").dumpComputedTable(), before);
+}
+
+at::Tensor OtherErf(const at::Tensor& x) { return at::full_like(x, 0.5); }
+
+TEST_F(ObserverTest, AKernelThatWasReplacedMeanwhile) {
+  { const auto observer = Observe("aten::erf"); }
+  {
+    // Of the same type as the next.
+    const Registered other("erf", &OtherErf);
+    const auto observer = Observe("aten::erf");
+    EXPECT_EQ(at::erf(F32({2}))[0].item<float>(), 0.5f);
+    EXPECT_EQ(Count("aten::erf", Verdict::kFailValue), 1);
+  }
+  const Registered wrong("erf", &WrongErf);
   const auto observer = Observe("aten::erf");
-  EXPECT_THAT(
-      InstallObserver(Op("aten::erf"), c10::DispatchKey::CPU, &runtime_),
-      StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("aten::erf")));
+  EXPECT_EQ(at::erf(F32({2}))[0].item<float>(), 0.25f);
+  EXPECT_EQ(Count("aten::erf", Verdict::kFailValue), 2);
+}
+
+TEST_F(ObserverTest, Refuses) {
   EXPECT_THAT(InstallObserver(Op("observer_test::on_cuda"),
                               c10::DispatchKey::CPU, &runtime_),
               StatusIs(absl::StatusCode::kNotFound,
                        HasSubstr("observer_test::on_cuda has no kernel for "
                                  "CPU")));
+  const absl::StatusOr<std::unique_ptr<DispatcherSlot>> other =
+      DispatcherSlot::Reserve({"aten", "erf", ""}, c10::DispatchKey::CPU,
+                              "here");
+  ASSERT_THAT(other, IsOk());
+  EXPECT_THAT(
+      InstallObserver(Op("aten::erf"), c10::DispatchKey::CPU, &runtime_),
+      StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("aten::erf")));
 }
 
 at::Tensor planted_sum;
@@ -254,6 +303,41 @@ TEST_F(ObserverTest, ManyThreads) {
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(runtime_.ledgers().Get({"aten", "erf", ""})->calls(), 400);
   EXPECT_TRUE(sink_->records().empty());
+}
+
+// Kernels of all kinds (without state, boxed, with state) are called while the
+// table changes under the callers: each call must reach a kernel.
+TEST_F(ObserverTest, InstalledAndRemovedUnderRunningThreads) {
+  runtime_.Stop();
+  torch::Library library(torch::Library::IMPL, "observer_test",
+                         c10::DispatchKey::CPU, __FILE__, __LINE__);
+  const auto state = std::make_shared<double>(3);
+  library.impl("explicit", [state](const at::Tensor& x) { return x * *state; });
+  const auto typed =
+      Op("observer_test::explicit").typed<at::Tensor(const at::Tensor&)>();
+  std::atomic<bool> stop{false};
+  std::atomic<int64_t> wrong{0};
+  std::atomic<int64_t> calls{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      const at::Tensor x = F32({0});
+      while (!stop) {
+        wrong += at::erf(x)[0].item<float>() != 0;
+        wrong += typed.call(x)[0].item<float>() != 0;
+        calls += 2;
+      }
+    });
+  }
+  for (int i = 0; i < 2000; ++i) {
+    const auto erf = Observe("aten::erf");
+    const auto with_state = Observe("observer_test::explicit");
+    if (i % 100 == 0) std::this_thread::yield();
+  }
+  while (calls < 1000) std::this_thread::yield();
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 }  // namespace

@@ -1,0 +1,59 @@
+#include "flaggems/registrar/kernel_access.h"
+
+#include <utility>
+
+namespace flaggems {
+namespace {
+
+template <typename Member, typename Member::Pointer kPointer>
+struct Grant {
+  friend typename Member::Pointer PointerTo(Member) { return kPointer; }
+};
+
+struct SafeKernel {
+  using Pointer = c10::KernelFunction c10::SafeKernelFunction::*;
+  friend Pointer PointerTo(SafeKernel);
+};
+template struct Grant<SafeKernel, &c10::SafeKernelFunction::kernel_>;
+
+struct BoxedPart {
+  using Pointer = c10::BoxedKernel c10::KernelFunction::*;
+  friend Pointer PointerTo(BoxedPart);
+};
+template struct Grant<BoxedPart, &c10::KernelFunction::boxed_kernel_func_>;
+
+struct BoxedEntry {
+  using Pointer =
+      c10::BoxedKernel::InternalBoxedKernelFunction* c10::BoxedKernel::*;
+  friend Pointer PointerTo(BoxedEntry);
+};
+template struct Grant<BoxedEntry, &c10::BoxedKernel::boxed_kernel_func_>;
+
+struct BoxedFunctor {
+  using Pointer = c10::intrusive_ptr<c10::OperatorKernel> c10::BoxedKernel::*;
+  friend Pointer PointerTo(BoxedFunctor);
+};
+template struct Grant<BoxedFunctor, &c10::BoxedKernel::functor_>;
+
+}  // namespace
+
+c10::KernelFunction KernelOf(const c10::SafeKernelFunction& safe) {
+  return safe.*PointerTo(SafeKernel{});
+}
+
+bool IsSameKernel(const c10::KernelFunction& a, const c10::KernelFunction& b) {
+  const auto functor = [](const c10::KernelFunction& kernel) {
+    return ((kernel.*PointerTo(BoxedPart{})).*PointerTo(BoxedFunctor{})).get();
+  };
+  return functor(a) == functor(b) && a._equalsBoxedAndUnboxed(b);
+}
+
+c10::KernelFunction WithEntry(
+    const c10::KernelFunction& kernel,
+    c10::BoxedKernel::InternalBoxedKernelFunction* entry) {
+  c10::BoxedKernel boxed = kernel.*PointerTo(BoxedPart{});
+  boxed.*PointerTo(BoxedEntry{}) = entry;
+  return c10::KernelFunction::makeFromBoxedKernel(std::move(boxed));
+}
+
+}  // namespace flaggems
