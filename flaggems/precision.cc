@@ -12,11 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/check/check_session.h"
 #include "flaggems/check/checked_op.h"
 #include "flaggems/core/clock.h"
+#include "flaggems/core/mutex.h"
 #include "flaggems/core/status_macros.h"
 #include "flaggems/log_setup.h"
 #include "flaggems/policy/budget_table.h"
@@ -48,7 +48,7 @@ class Precision {
 
   void Start(std::shared_ptr<CheckSession> session, bool summary_at_exit)
       ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(&mutex_);
     last_session_ = session;
     summary_at_exit_ = summary_at_exit;
     if (summary_at_exit && !at_exit_installed_) {
@@ -58,7 +58,7 @@ class Precision {
   }
 
   std::shared_ptr<CheckSession> last_session() const {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(&mutex_);
     return last_session_;
   }
 
@@ -66,7 +66,7 @@ class Precision {
   static void PrintSummaryAtExit() {
     Precision& precision = Instance();
     {
-      absl::MutexLock lock(&precision.mutex_);
+      const MutexLock lock(&precision.mutex_);
       if (!precision.summary_at_exit_) return;
     }
     DisablePrecisionCheck();
@@ -75,7 +75,7 @@ class Precision {
   }
 
   CheckRuntime runtime_;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   // The session of the counts: the open one, or the last that was.
   std::shared_ptr<CheckSession> last_session_ ABSL_GUARDED_BY(mutex_);
   bool summary_at_exit_ ABSL_GUARDED_BY(mutex_) = false;

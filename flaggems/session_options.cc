@@ -46,6 +46,7 @@ absl::StatusOr<PolicyOptions> PolicyOptionsOf(const PrecisionOptions& options) {
   policy.max_checks = options.max_checks;
   policy.max_numel = options.max_numel;
   policy.log_once = options.log_once;
+  policy.insist_after_failure = options.on_failure == OnFailure::kSubstitute;
   policy.skip = options.skip;
   policy.no_skip = options.no_skip;
   return policy;
@@ -61,6 +62,7 @@ absl::StatusOr<CheckSessionOptions> SessionOptionsOf(
   session.tolerance_model = options.tolerance;
   session.memory_limit = options.memory_mb << 20;
   session.poison = options.poison;
+  session.on_failure = options.on_failure;
   return session;
 }
 

@@ -11,7 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
+#include "flaggems/core/mutex.h"
 
 namespace flaggems {
 namespace {
@@ -37,12 +37,12 @@ class Blocks {
     return instance;
   }
   void Add(void* memory, Block block) {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(&mutex_);
     blocks_[memory] = std::make_unique<Block>(std::move(block));
   }
   // Null if `memory` is none of ours.
   std::unique_ptr<Block> Take(void* memory) {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(&mutex_);
     const auto it = blocks_.find(memory);
     if (it == blocks_.end()) return nullptr;
     std::unique_ptr<Block> block = std::move(it->second);
@@ -50,13 +50,13 @@ class Blocks {
     return block;
   }
   const Block* Find(const void* memory) {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(&mutex_);
     const auto it = blocks_.find(const_cast<void*>(memory));
     return it == blocks_.end() ? nullptr : it->second.get();
   }
 
  private:
-  absl::Mutex mutex_;
+  Mutex mutex_;
   absl::flat_hash_map<void*, std::unique_ptr<Block>> blocks_
       ABSL_GUARDED_BY(mutex_);
 };

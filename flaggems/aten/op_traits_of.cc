@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "flaggems/aten/dtype_of.h"
+#include "flaggems/aten/stream_capture.h"
 #include "flaggems/aten/visit_tensors.h"
 
 namespace flaggems {
@@ -181,6 +182,9 @@ CallTraits CallTraitsOf(absl::Span<const c10::IValue> arguments) {
   CallTraits traits;
   traits.signature = SignatureOf(arguments);
   VisitTensors(arguments, [&](const at::Tensor& tensor) {
+    if (!traits.capturing && IsCapturing(tensor.device())) {
+      traits.capturing = true;
+    }
     if (!IsPlainTensor(tensor)) {
       traits.supported = false;
       return;
@@ -190,6 +194,12 @@ CallTraits CallTraitsOf(absl::Span<const c10::IValue> arguments) {
       traits.half_precision_input = true;
     }
   });
+  // Factories are told their device.
+  for (const c10::IValue& argument : arguments) {
+    if (argument.isDevice() && IsCapturing(argument.toDevice())) {
+      traits.capturing = true;
+    }
+  }
   return traits;
 }
 

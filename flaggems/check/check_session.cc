@@ -6,24 +6,24 @@ void CheckSession::Log(const CheckRecord& record) {
   const absl::Status status = sink_->Send(record);
   if (status.ok()) return;
   write_errors_.fetch_add(1, std::memory_order_relaxed);
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(&mutex_);
   if (first_write_error_.empty()) {
     first_write_error_ = std::string(status.message());
   }
 }
 
 void CheckSession::NoteError(const OpKey& op, const std::string& message) {
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(&mutex_);
   first_errors_.emplace(op.ShortName(), message);
 }
 
 std::string CheckSession::first_write_error() const {
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(&mutex_);
   return first_write_error_;
 }
 
 std::map<std::string, std::string> CheckSession::first_errors() const {
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(&mutex_);
   return first_errors_;
 }
 

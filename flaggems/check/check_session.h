@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "flaggems/config/precision_options.h"
 #include "flaggems/core/clock.h"
+#include "flaggems/core/mutex.h"
 #include "flaggems/core/op_key.h"
 #include "flaggems/policy/policy.h"
 #include "flaggems/sink/record_sink.h"
@@ -28,6 +28,7 @@ struct CheckSessionOptions {
   ToleranceModel tolerance_model = ToleranceModel::kFixed;
   int64_t memory_limit = 0;  // bytes; of one check, 0: none
   bool poison = false;
+  OnFailure on_failure = OnFailure::kLog;
 };
 
 // Thread-safe. Shared by the calls that are being checked, so it ends after
@@ -42,6 +43,7 @@ class CheckSession {
         tolerance_model_(options.tolerance_model),
         memory_limit_(options.memory_limit),
         poison_(options.poison),
+        on_failure_(options.on_failure),
         sink_(std::move(sink)),
         clock_(clock) {}
 
@@ -51,6 +53,7 @@ class CheckSession {
   ToleranceModel tolerance_model() const { return tolerance_model_; }
   int64_t memory_limit() const { return memory_limit_; }
   bool poison() const { return poison_; }
+  OnFailure on_failure() const { return on_failure_; }
   absl::Time Now() const { return clock_->Now(); }
 
   // Writes a record; a failure to write is counted, not returned.
@@ -73,10 +76,11 @@ class CheckSession {
   const ToleranceModel tolerance_model_;
   const int64_t memory_limit_;
   const bool poison_;
+  const OnFailure on_failure_;
   const std::unique_ptr<RecordSink> sink_;
   const Clock* const clock_;
   std::atomic<int64_t> write_errors_{0};
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::string first_write_error_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> first_errors_ ABSL_GUARDED_BY(mutex_);
 };

@@ -25,7 +25,7 @@ uint64_t CheckRuntime::NextId() {
 }
 
 void CheckRuntime::Start(std::shared_ptr<CheckSession> session) {
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(&mutex_);
   session_ = std::move(session);
   latest_ = session_.get();
   ledgers_.Reset();
@@ -36,7 +36,7 @@ void CheckRuntime::Start(std::shared_ptr<CheckSession> session) {
 }
 
 std::shared_ptr<CheckSession> CheckRuntime::Stop() {
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(&mutex_);
   std::shared_ptr<CheckSession> stopped = std::move(session_);
   session_ = nullptr;
   for (const auto& op : ops_) SetGate(*op);
@@ -44,18 +44,18 @@ std::shared_ptr<CheckSession> CheckRuntime::Stop() {
 }
 
 std::shared_ptr<CheckSession> CheckRuntime::session() const {
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(&mutex_);
   return session_;
 }
 
 void CheckRuntime::Add(std::shared_ptr<const CheckedOp> op) {
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(&mutex_);
   SetGate(*op);
   ops_.push_back(std::move(op));
 }
 
 void CheckRuntime::Remove(const CheckedOp* op) {
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(&mutex_);
   op->gate->Forward(op->ledger->counter(Verdict::kSkipDisabled));
   ops_.erase(
       std::remove_if(ops_.begin(), ops_.end(),
@@ -65,7 +65,7 @@ void CheckRuntime::Remove(const CheckedOp* op) {
 
 void CheckRuntime::CloseIfSettled(const CheckSession* session,
                                   const CheckedOp& op) {
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(&mutex_);
   CloseGateIfSettled(session, op);
 }
 
@@ -78,7 +78,7 @@ void CheckRuntime::CloseGateIfSettled(const CheckSession* session,
 
 bool CheckRuntime::Conclude(const CheckSession* session, const CheckedOp& op,
                             Verdict verdict, uint64_t signature) {
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(&mutex_);
   if (!IsLatest(session)) {
     op.ledger->ReturnSlot();
     return OutcomeOf(verdict) == Outcome::kFail;
@@ -90,7 +90,7 @@ bool CheckRuntime::Conclude(const CheckSession* session, const CheckedOp& op,
 
 void CheckRuntime::Abandon(const CheckSession* session, const CheckedOp& op,
                            Verdict verdict, uint64_t signature) {
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(&mutex_);
   if (IsLatest(session)) {
     session->policy().OnAbandoned(*op.ledger, verdict, signature);
   } else {

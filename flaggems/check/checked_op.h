@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "flaggems/check/check_session.h"
+#include "flaggems/core/mutex.h"
 #include "flaggems/judge/kernel_call.h"
 #include "flaggems/policy/op_ledger.h"
 #include "flaggems/policy/op_traits.h"
@@ -93,7 +93,7 @@ class CheckRuntime {
 
   const uint64_t id_ = NextId();
   LedgerBook ledgers_;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::shared_ptr<CheckSession> session_ ABSL_GUARDED_BY(mutex_);
   // The session that was started last; only compared, never followed.
   const CheckSession* latest_ ABSL_GUARDED_BY(mutex_) = nullptr;

@@ -70,6 +70,7 @@ ABSL_FLAG(bool, precision_poison, false, HelpOf("poison"))
     .OnUpdate(CountUpdate<kPoison>);
 ABSL_FLAG(bool, precision_log_once, true, HelpOf("log_once"))
     .OnUpdate(CountUpdate<kLogOnce>);
+ABSL_FLAG(std::string, precision_on_failure, "", HelpOf("on_failure"));
 ABSL_FLAG(std::string, precision_path, "", HelpOf("path"));
 ABSL_FLAG(std::string, precision_format, "", HelpOf("format"));
 ABSL_FLAG(bool, precision_log_to_stderr, false, HelpOf("log_to_stderr"))

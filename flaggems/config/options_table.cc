@@ -73,6 +73,11 @@ constexpr Named<ReferenceDtype> kReferenceDtypes[] = {
     {ReferenceDtype::kSame, "same"},
     {ReferenceDtype::kDouble, "double"},
 };
+constexpr Named<OnFailure> kOnFailures[] = {
+    {OnFailure::kLog, "log"},
+    {OnFailure::kSubstitute, "substitute"},
+    {OnFailure::kAbort, "abort"},
+};
 constexpr Named<Throttle> kThrottles[] = {
     {Throttle::kFirst, "first"},
     {Throttle::kSpread, "spread"},
@@ -86,6 +91,9 @@ EnumTexts<ToleranceModel> TextsOf(ToleranceModel) {
 }
 EnumTexts<ReferenceDtype> TextsOf(ReferenceDtype) {
   return {"ReferenceDtype", "a type of references", kReferenceDtypes};
+}
+EnumTexts<OnFailure> TextsOf(OnFailure) {
+  return {"OnFailure", "what a failure does", kOnFailures};
 }
 EnumTexts<Throttle> TextsOf(Throttle) {
   return {"Throttle", "a throttle", kThrottles};
@@ -252,6 +260,11 @@ constexpr OptionField kFields[] = {
      "Each operator logs one failure and is then no longer checked; false: "
      "every failure is logged.",
      &Set<&O::log_once>, &Get<&O::log_once>, &Always},
+    {"on_failure", "string", "log", "", "one of log, substitute, abort",
+     "What a failure does besides being logged; substitute: the caller gets "
+     "what the reference computed, from then on at every call of the operator; "
+     "abort: the process ends at once, with a core dump where that is on.",
+     &Set<&O::on_failure>, &Get<&O::on_failure>, &HasText<&O::on_failure>},
     {"path", "string", "", "", "the name of a file",
      "The log file; empty: $HOME/.flaggems/precision.log. An existing file is "
      "kept as <path>.1.",

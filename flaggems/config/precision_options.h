@@ -27,6 +27,13 @@ enum class ReferenceDtype {
   kDouble,  // float64, where that keeps the meaning of the operator
 };
 
+// What a failure does besides being logged.
+enum class OnFailure {
+  kLog,         // nothing: the caller gets what the kernel computed
+  kSubstitute,  // the caller gets what the reference computed
+  kAbort,  // ends the process by std::abort(), for a debugger or a core dump
+};
+
 struct PrecisionOptions {
   // A named set of defaults. "original": FlagGems' check. "strict": every call
   // is judged by an error budget against a float64 reference.
@@ -68,6 +75,12 @@ struct PrecisionOptions {
   // Each operator logs one failure and is then no longer checked. false: it
   // goes on being checked and every failure is logged.
   bool log_once = true;
+
+  // kSubstitute: an operator that failed is checked on every later call,
+  // whatever throttle and log_once say, so that no wrong result of it is used
+  // any more. (A wrong call before the first that is checked is.) kAbort: the
+  // log is flushed and the summary written first.
+  OnFailure on_failure = OnFailure::kLog;
 
   // The log file. Empty: $HOME/.flaggems/precision.log. Its directory is made
   // (0700), an existing file is kept as <path>.1. In a job of several ranks

@@ -87,6 +87,9 @@ INSTANTIATE_TEST_SUITE_P(
          "double"},
         {"Throttle", [](P* o) { o->throttle = static_cast<Throttle>(2); },
          "throttle is \"Throttle(2)\"; it must be one of first, spread"},
+        {"OnFailure", [](P* o) { o->on_failure = static_cast<OnFailure>(3); },
+         "on_failure is \"OnFailure(3)\"; it must be one of log, substitute, "
+         "abort"},
         {"MemoryNegative", [](P* o) { o->memory_mb = -1; },
          "memory_mb is -1; it must be 0 to 8796093022207"},
         {"MemoryMoreBytesThanFitAnInt64",
@@ -146,6 +149,7 @@ TEST(OriginalTest, HasTheDefaultsOfTheOriginal) {
   EXPECT_EQ(options.throttle, Throttle::kFirst);
   EXPECT_EQ(options.memory_mb, 0);
   EXPECT_FALSE(options.poison);
+  EXPECT_EQ(options.on_failure, OnFailure::kLog);
   EXPECT_TRUE(options.policy_file.empty());
   EXPECT_TRUE(options.suppressions.empty());
 }
@@ -197,6 +201,7 @@ TEST(OptionFieldsTest, EachRowSetsItsOwnFieldOnly) {
       {"memory_mb", "7"},
       {"poison", "true"},
       {"log_once", "false"},
+      {"on_failure", "abort"},
       {"path", "/a b/c"},
       {"format", "jsonl"},
       {"log_to_stderr", "true"},
@@ -236,6 +241,8 @@ TEST(OptionFieldsTest, EnumerationsRefuseOtherText) {
       {"reference_dtype",
        "\"Fixed\" is not a type of references; write same or double"},
       {"throttle", "\"Fixed\" is not a throttle; write first or spread"},
+      {"on_failure",
+       "\"Fixed\" is not what a failure does; write log, substitute or abort"},
   };
   for (const auto& [name, message] : messages) {
     PrecisionOptions options;

@@ -1,13 +1,15 @@
 #ifndef FLAGGEMS_CORE_MUTEX_H_
 #define FLAGGEMS_CORE_MUTEX_H_
 
-// std::mutex with abseil's thread annotations. Not absl::Mutex: the system's
-// abseil is built without ThreadSanitizer, which then cannot see its locks and
-// reports a race at every guarded member; it sees those of std::mutex.
+// std::mutex with abseil's thread annotations, free in the child of a fork().
+// Not absl::Mutex: the system's abseil is built without ThreadSanitizer, which
+// then cannot see its locks and reports a race at every guarded member; it sees
+// those of std::mutex.
 
 #include <mutex>
 
 #include "absl/base/thread_annotations.h"
+#include "flaggems/core/fork_section.h"
 
 namespace flaggems {
 
@@ -31,6 +33,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_->Unlock(); }
 
  private:
+  const ForkSection section_;
   Mutex* const mutex_;
 };
 

@@ -86,6 +86,7 @@ void OpLedger::Reset() {
   }
   call_.store(0, std::memory_order_relaxed);
   reported_.store(false, std::memory_order_release);
+  failed_.store(false, std::memory_order_release);
   worst_score_.store(0, std::memory_order_relaxed);
   spread_.Reset();
   // Frees the used slots and leaves the held ones. In this order too few slots
@@ -95,7 +96,7 @@ void OpLedger::Reset() {
 }
 
 OpLedger* LedgerBook::Get(const OpKey& key) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   std::unique_ptr<OpLedger>& ledger = ledgers_[key];
   if (ledger == nullptr) ledger = std::make_unique<OpLedger>(key);
   return ledger.get();
@@ -104,7 +105,7 @@ OpLedger* LedgerBook::Get(const OpKey& key) {
 std::vector<const OpLedger*> LedgerBook::All() const {
   std::vector<const OpLedger*> all;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     all.reserve(ledgers_.size());
     for (const auto& [key, ledger] : ledgers_) all.push_back(ledger.get());
   }
@@ -115,7 +116,7 @@ std::vector<const OpLedger*> LedgerBook::All() const {
 }
 
 void LedgerBook::Reset() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   for (const auto& [key, ledger] : ledgers_) ledger->Reset();
 }
 

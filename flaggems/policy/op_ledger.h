@@ -8,11 +8,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "flaggems/core/mutex.h"
 #include "flaggems/core/op_key.h"
 #include "flaggems/core/verdict.h"
 #include "flaggems/policy/spread_schedule.h"
@@ -76,6 +77,10 @@ class OpLedger {
   bool MarkReported();
   bool reported() const { return reported_.load(std::memory_order_acquire); }
 
+  // A call has failed, reported or not.
+  void MarkFailed() { failed_.store(true, std::memory_order_release); }
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+
   // Everything as new, but for calls that are under way: they may still count
   // afterwards, and their slots stay taken until they end.
   void Reset();
@@ -87,6 +92,7 @@ class OpLedger {
   std::atomic<int64_t> admitted_{0};  // slots held or used
   std::atomic<int64_t> finished_{0};  // slots used; never more than admitted_
   std::atomic<bool> reported_{false};
+  std::atomic<bool> failed_{false};
   std::atomic<double> worst_score_{0};
   SpreadSchedule spread_;
 };
@@ -102,11 +108,9 @@ class LedgerBook {
   void Reset();
 
  private:
-  // std, because ThreadSanitizer does not see into the system's abseil and
-  // would report what absl::Mutex protects.
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  absl::flat_hash_map<OpKey, std::unique_ptr<OpLedger>> ledgers_;
+  mutable Mutex mutex_;
+  absl::flat_hash_map<OpKey, std::unique_ptr<OpLedger>> ledgers_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flaggems

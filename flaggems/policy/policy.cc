@@ -1,5 +1,6 @@
 #include "flaggems/policy/policy.h"
 
+#include <limits>
 #include <utility>
 
 #include "flaggems/policy/tolerance_rules.h"
@@ -16,18 +17,23 @@ std::optional<std::string> Policy::SkipReason(const OpTraits& op) const {
 std::optional<Verdict> Policy::Admit(OpLedger& ledger,
                                      const CallTraits& call) const {
   if (call.capturing) return Verdict::kSkipCapture;
-  if (options_.log_once && ledger.reported()) return Verdict::kSkipReported;
+  const bool insists = Insists(ledger);
+  if (options_.log_once && ledger.reported() && !insists) {
+    return Verdict::kSkipReported;
+  }
   const bool first = options_.throttle == Throttle::kFirst;
+  const int64_t max_checks =
+      insists ? std::numeric_limits<int64_t>::max() : options_.max_checks;
   // A look first and the slot last: a call that is skipped for its arguments
   // must not take a slot from another thread even for a moment.
-  if (first && !ledger.HasFreeSlot(options_.max_checks)) {
+  if (first && !ledger.HasFreeSlot(max_checks)) {
     return Verdict::kSkipThrottle;
   }
   if (const auto too_large = AdmitOutputs(call.max_numel)) return too_large;
   if (!call.supported) return Verdict::kSkipUnsupported;
-  const bool admitted =
-      first ? ledger.TryAdmit(options_.max_checks)
-            : ledger.TryAdmitSpread(call.signature, options_.max_checks);
+  const bool admitted = first
+                            ? ledger.TryAdmit(max_checks)
+                            : ledger.TryAdmitSpread(call.signature, max_checks);
   if (!admitted) return Verdict::kSkipThrottle;
   return std::nullopt;
 }
@@ -63,6 +69,7 @@ bool Policy::OnVerdict(OpLedger& ledger, Verdict verdict,
     return false;
   }
   // Marked before the check counts as finished; see Settled().
+  if (outcome == Outcome::kFail) ledger.MarkFailed();
   const bool log = outcome == Outcome::kFail &&
                    (!options_.log_once || ledger.MarkReported());
   ledger.FinishCheck();
@@ -84,6 +91,7 @@ void Policy::ReturnSlot(OpLedger& ledger, uint64_t signature) const {
 }
 
 std::optional<Verdict> Policy::Settled(const OpLedger& ledger) const {
+  if (Insists(ledger)) return std::nullopt;
   // Read in this order: when the last check has finished, its report shows.
   const bool exhausted = options_.throttle == Throttle::kFirst
                              ? ledger.exhausted(options_.max_checks)

@@ -30,6 +30,9 @@ struct PolicyOptions {
   int64_t max_checks = 10;
   int64_t max_numel = 1'000'000;
   bool log_once = true;
+  // An operator that failed is checked on every later call, whatever the
+  // throttle says and whether it is reported or not.
+  bool insist_after_failure = false;
   std::vector<std::string> skip;
   std::vector<std::string> no_skip;
   // What skip and no_skip change; outlives the policy.
@@ -52,7 +55,8 @@ class Policy {
   // reason for the skip; it is not counted yet. Order: capture, reported,
   // throttle, size, unsupported; a skip takes no slot. With Throttle::kSpread
   // throttle comes last, so that calls that are never checked do not count as
-  // calls of their signature.
+  // calls of their signature. With insist_after_failure neither reported nor
+  // throttle counts once a call has failed.
   std::optional<Verdict> Admit(OpLedger& ledger, const CallTraits& call) const;
 
   // The outputs are known too: kSkipSize if one has too many elements.
@@ -93,6 +97,9 @@ class Policy {
 
  private:
   void ReturnSlot(OpLedger& ledger, uint64_t signature) const;
+  bool Insists(const OpLedger& ledger) const {
+    return options_.insist_after_failure && ledger.failed();
+  }
 
   const PolicyOptions options_;
 };

@@ -44,6 +44,35 @@ TEST(PolicyOptionsTest, DefaultsAreTheOriginals) {
   EXPECT_TRUE(options.log_once);
 }
 
+// Whatever ends the checks otherwise: the report, the last slot, the schedule.
+TEST(PolicyTest, InsistsOnAnOperatorThatFailed) {
+  for (const Throttle throttle : {Throttle::kFirst, Throttle::kSpread}) {
+    PolicyOptions options = Options(1);
+    options.throttle = throttle;
+    options.insist_after_failure = true;
+    const Policy policy(options);
+    OpLedger ledger(kMm);
+    const CallTraits call;
+    ASSERT_EQ(policy.Admit(ledger, call), std::nullopt);
+    EXPECT_FALSE(policy.OnVerdict(ledger, Verdict::kPass));
+    const auto later = policy.Settled(ledger);
+    EXPECT_EQ(later.has_value(), throttle == Throttle::kFirst);
+    // A failure of a call that another thread had begun.
+    ledger.TryAdmit(2);
+    EXPECT_TRUE(policy.OnVerdict(ledger, Verdict::kFailValue));
+    for (int i = 0; i < 100; ++i) {
+      EXPECT_EQ(policy.Settled(ledger), std::nullopt);
+      ASSERT_EQ(policy.Admit(ledger, call), std::nullopt);
+      EXPECT_FALSE(policy.OnVerdict(ledger, Verdict::kFailValue));
+    }
+    CallTraits large;
+    large.max_numel = 1'000'001;
+    EXPECT_EQ(policy.Admit(ledger, large), Verdict::kSkipSize);
+    ledger.Reset();
+    EXPECT_FALSE(ledger.failed());
+  }
+}
+
 // ---- Which reason a call with several gets.
 
 struct Case {

@@ -23,7 +23,7 @@ int64_t SpreadSchedule::Gap(int64_t call) {
 
 bool SpreadSchedule::TryAdmit(uint64_t signature, int64_t max_checks) {
   if (max_checks <= 0) return false;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   State& state = StateOf(signature);
   ++state.calls;
   if (state.returned > 0) {
@@ -38,12 +38,12 @@ bool SpreadSchedule::TryAdmit(uint64_t signature, int64_t max_checks) {
 }
 
 void SpreadSchedule::Return(uint64_t signature) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   ++StateOf(signature).returned;
 }
 
 void SpreadSchedule::Reset() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   random_ = seed_;
   states_.clear();
   further_ = State();

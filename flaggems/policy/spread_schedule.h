@@ -5,9 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "flaggems/core/mutex.h"
 
 namespace flaggems {
 
@@ -47,17 +48,15 @@ class SpreadSchedule {
     int64_t next_due = 0;  // the number of a call, once the first are checked
   };
 
-  // The functions below need the lock.
-  State& StateOf(uint64_t signature);
-  int64_t Gap(int64_t call);
+  State& StateOf(uint64_t signature) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t Gap(int64_t call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const uint64_t seed_;
-  // std, because ThreadSanitizer does not see into the system's abseil and
-  // would report what absl::Mutex protects. Guards all below.
-  std::mutex mutex_;
-  uint64_t random_;  // of the generator SplitMix64
-  absl::flat_hash_map<uint64_t, State> states_;
-  State further_;  // of all signatures that have no place in states_
+  Mutex mutex_;
+  uint64_t random_ ABSL_GUARDED_BY(mutex_);  // of the generator SplitMix64
+  absl::flat_hash_map<uint64_t, State> states_ ABSL_GUARDED_BY(mutex_);
+  // Of all signatures that have no place in states_.
+  State further_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flaggems

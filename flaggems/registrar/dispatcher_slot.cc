@@ -7,9 +7,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/aten/status_of_exception.h"
+#include "flaggems/core/mutex.h"
 #include "flaggems/registrar/override_warning.h"
 
 namespace flaggems {
@@ -23,16 +23,16 @@ class ReservedSlots {
     return instance;
   }
   bool Add(const OpKey& op, c10::DispatchKey key) {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(&mutex_);
     return slots_.emplace(op, key).second;
   }
   void Remove(const OpKey& op, c10::DispatchKey key) {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(&mutex_);
     slots_.erase({op, key});
   }
 
  private:
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::set<std::pair<OpKey, c10::DispatchKey>> slots_ ABSL_GUARDED_BY(mutex_);
 };
 

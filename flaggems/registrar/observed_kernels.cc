@@ -84,8 +84,8 @@ template <size_t kKey>
 void Enter(c10::OperatorKernel* /*functor*/, const c10::OperatorHandle& handle,
            c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   static const KernelTable& table = Tables()[kKey];
-  const CheckedOp& op = *table.Find(&handle.operator_name())
-                             ->op.load(std::memory_order_acquire);
+  const CheckedOp& op =
+      *table.Find(&handle.operator_name())->op.load(std::memory_order_acquire);
   if (op.gate->TryForward()) {
     op.kernel.callBoxed(handle, keys, stack);
   } else {
@@ -102,8 +102,7 @@ constexpr auto MakeEntries(std::index_sequence<kKeys...>) {
 constexpr auto kEntries = MakeEntries(std::make_index_sequence<kNumKeys>());
 
 size_t IndexOf(c10::DispatchKey key) {
-  return static_cast<size_t>(
-      c10::getDispatchTableIndexForDispatchKey(key));
+  return static_cast<size_t>(c10::getDispatchTableIndexForDispatchKey(key));
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace flaggems {
 namespace {
 
 std::optional<c10::DispatchKey> KeyByName(const std::string& name) {
-  absl::StatusOr<c10::DispatchKey> key = StatusOrOf(
-      [&]() -> absl::StatusOr<c10::DispatchKey> {
+  absl::StatusOr<c10::DispatchKey> key =
+      StatusOrOf([&]() -> absl::StatusOr<c10::DispatchKey> {
         return c10::parseDispatchKey(name);
       });
   return key.ok() ? std::optional<c10::DispatchKey>(*key) : std::nullopt;
@@ -32,10 +32,11 @@ absl::StatusOr<c10::DispatchKey> ObservedKey(absl::string_view device) {
     const absl::StatusOr<c10::Device> parsed = StatusOrOf(
         [&]() -> absl::StatusOr<c10::Device> { return c10::Device(name); });
     if (!parsed.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "device is \"", name,
-          "\"; it must be a device type (\"cpu\", \"cuda\", ...) or a backend's "
-          "dispatch key (\"SparseCPU\", ...)"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("device is \"", name,
+                       "\"; it must be a device type (\"cpu\", \"cuda\", ...) "
+                       "or a backend's "
+                       "dispatch key (\"SparseCPU\", ...)"));
     }
     if (parsed->has_index()) {
       return absl::InvalidArgumentError(

@@ -39,9 +39,9 @@ TEST(ObservedKeyTest, Refuses) {
         {"Python", "compute no numbers"},
         {"FuncTorchBatched", "compute no numbers"},
         {"Undefined", "compute no numbers"}}) {
-    EXPECT_THAT(ObservedKey(device),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr(message)))
+    EXPECT_THAT(
+        ObservedKey(device),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)))
         << device;
   }
 }

@@ -1,0 +1,62 @@
+#include "flaggems/aten/stream_capture.h"
+
+#include <c10/core/Stream.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <dlfcn.h>
+
+namespace flaggems {
+namespace {
+
+// Of the CUDA driver API, which is the same for all versions of CUDA: enough of
+// its types to call two functions without its header. (CUDA Driver API, "Stream
+// Management".)
+using StreamIsCapturing = int(void* stream, int* status);
+using ThreadExchangeStreamCaptureMode = int(int* mode);
+constexpr int kSuccess = 0;             // CUDA_SUCCESS
+constexpr int kCaptureStatusNone = 0;   // CU_STREAM_CAPTURE_STATUS_NONE
+constexpr int kCaptureModeRelaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
+
+// Only of a driver that torch has loaded already; null without one.
+template <typename Function>
+Function* DriverFunction(const char* name) {
+  static void* const driver =
+      dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  return driver == nullptr
+             ? nullptr
+             : reinterpret_cast<Function*>(dlsym(driver, name));
+}
+
+ThreadExchangeStreamCaptureMode* ExchangeMode() {
+  static ThreadExchangeStreamCaptureMode* const function =
+      DriverFunction<ThreadExchangeStreamCaptureMode>(
+          "cuThreadExchangeStreamCaptureMode");
+  return function;
+}
+
+}  // namespace
+
+bool IsCapturing(const c10::Device& device) noexcept {
+  if (!device.is_cuda()) return false;
+  static StreamIsCapturing* const is_capturing =
+      DriverFunction<StreamIsCapturing>("cuStreamIsCapturing");
+  if (is_capturing == nullptr) return false;
+  try {
+    const c10::Stream stream =
+        c10::impl::getDeviceGuardImpl(device.type())->getStream(device);
+    int status = kCaptureStatusNone;
+    return is_capturing(stream.native_handle(), &status) == kSuccess &&
+           status != kCaptureStatusNone;
+  } catch (...) {
+    return false;
+  }
+}
+
+CaptureTolerance::CaptureTolerance() noexcept : mode_(kCaptureModeRelaxed) {
+  if (ExchangeMode() != nullptr) ExchangeMode()(&mode_);
+}
+
+CaptureTolerance::~CaptureTolerance() {
+  if (ExchangeMode() != nullptr) ExchangeMode()(&mode_);
+}
+
+}  // namespace flaggems
