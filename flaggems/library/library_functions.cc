@@ -18,6 +18,7 @@
 #include "flaggems/config/options_table.h"
 #include "flaggems/core/mutex.h"
 #include "flaggems/core/status_macros.h"
+#include "flaggems/golden.h"
 #include "flaggems/precision.h"
 #include "flaggems/version.h"
 
@@ -75,19 +76,18 @@ absl::StatusOr<Json> EnableCheck(const Json& arguments) {
     if (absl::c_none_of(OptionFields(), [&](const OptionField& field) {
           return field.name == name;
         })) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("there is no option \"", name,
-                       "\"; docs/flags.md lists them all"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "there is no option \"", name, "\"; docs/flags.md lists them all"));
     }
   }
   FG_ASSIGN_OR_RETURN(
       const PrecisionOptions options,
-      ResolveOptions({}, [&](const OptionField& field)
-                             -> std::optional<SourcedText> {
-        const auto it = given.find(std::string(field.name));
-        if (it == given.end()) return FieldFromEnvironment(field);
-        return SourcedText{std::string(field.name), it->second};
-      }));
+      ResolveOptions(
+          {}, [&](const OptionField& field) -> std::optional<SourcedText> {
+            const auto it = given.find(std::string(field.name));
+            if (it == given.end()) return FieldFromEnvironment(field);
+            return SourcedText{std::string(field.name), it->second};
+          }));
   FG_RETURN_IF_ERROR(EnablePrecisionCheck(options));
   return Json();
 }
@@ -105,11 +105,10 @@ absl::StatusOr<Json> EnableKernels(const Json& arguments) {
   if (arguments.value("checked", false)) {
     options.registrar = RegistrarKind::kPrecisionCheck;
   }
-  FG_ASSIGN_OR_RETURN(
-      Registration registration,
-      arguments.contains("include")
-          ? OnlyEnable(Names(arguments, "include"), options)
-          : Enable(options));
+  FG_ASSIGN_OR_RETURN(Registration registration,
+                      arguments.contains("include")
+                          ? OnlyEnable(Names(arguments, "include"), options)
+                          : Enable(options));
   return HeldRegistrations::Instance().Add(std::move(registration));
 }
 
@@ -147,6 +146,20 @@ absl::StatusOr<Json> SummaryTable(const Json&) {
   return PrecisionSummaryTable();
 }
 
+absl::StatusOr<Json> Golden(const Json& arguments) {
+  GoldenOptions options;
+  options.widen = arguments.value("widen", true);
+  FG_RETURN_IF_ERROR(RegisterGoldenOperator(
+      arguments.value("op", std::string()),
+      arguments.value("function", std::string()), options));
+  return Json();
+}
+
+absl::StatusOr<Json> RemoveGolden(const Json& arguments) {
+  FG_RETURN_IF_ERROR(UnregisterGolden(arguments.value("op", std::string())));
+  return Json();
+}
+
 absl::StatusOr<Json> Version(const Json&) {
   return Json{{"flaggems", kVersion}, {"torch", TORCH_VERSION}};
 }
@@ -163,6 +176,8 @@ constexpr Function kFunctions[] = {
     {"enable", EnableKernels},
     {"observe", ObserveKernels},
     {"remove", Remove},
+    {"golden", Golden},
+    {"remove_golden", RemoveGolden},
     {"summary", Summary},
     {"summary_table", SummaryTable},
     {"version", Version},

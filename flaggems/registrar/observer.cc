@@ -9,6 +9,7 @@
 #include "flaggems/check/checked_kernel.h"
 #include "flaggems/core/status_macros.h"
 #include "flaggems/reference/native_cpu_reference.h"
+#include "flaggems/reference/reference_source.h"
 #include "flaggems/registrar/dispatcher_slot.h"
 #include "flaggems/registrar/installed_check.h"
 #include "flaggems/registry/gate.h"
@@ -73,13 +74,10 @@ absl::StatusOr<std::unique_ptr<InstalledKernel>> InstallObserver(
   c10::SafeKernelFunction kernel = handle.getComputedKernelForDispatchKey(key);
   auto op = std::make_shared<CheckedOp>(handle);
   op->native = NativeKernel(handle, key);
-  op->judged.native =
-      op->native != nullptr && op->native->debug() == kernel.debug();
-  if (absl::StatusOr<std::shared_ptr<const Reference>> reference =
-          NativeCpuReference(handle);
-      reference.ok()) {
-    op->judged.reference = *std::move(reference);
-  }
+  op->judged.native = op->native != nullptr &&
+                      op->native->debug() == kernel.debug() &&
+                      IsTorchsOwn(kernel.debug());
+  op->judged.reference = ReferenceFor(handle, key, kernel.debug());
   op->ledger = runtime->ledgers().Get(op_key);
   op->gate = std::make_shared<Gate>(
       handle, op->ledger->counter(Verdict::kSkipDisabled));
