@@ -71,7 +71,8 @@ absl::StatusOr<std::unique_ptr<StudyCall>> StudyCall::Make(
     const StudyCase& study_case, uint64_t seed, c10::ScalarType dtype) {
   FG_ASSIGN_OR_RETURN(const c10::OperatorHandle op, OperatorOf(study_case.op));
   std::unique_ptr<StudyCall> call(new StudyCall(op));
-  FG_ASSIGN_OR_RETURN(call->op_.reference, NativeCpuReference(op));
+  FG_ASSIGN_OR_RETURN(const std::shared_ptr<const Reference> reference,
+                      NativeCpuReference(op));
   Draw draw(seed, dtype);
   FG_ASSIGN_OR_RETURN(
       call->arguments_,
@@ -79,6 +80,7 @@ absl::StatusOr<std::unique_ptr<StudyCall>> StudyCall::Make(
   FG_ASSIGN_OR_RETURN(call->before_, Snapshot::Take(call->arguments_));
   call->call_ =
       std::make_unique<KernelCall>(KernelCall{call->op_,
+                                              reference,
                                               FindBudget(call->op_.traits.key),
                                               call->before_,
                                               call->arguments_,

@@ -19,11 +19,9 @@ constexpr int kCaptureModeRelaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
 // Only of a driver that torch has loaded already; null without one.
 template <typename Function>
 Function* DriverFunction(const char* name) {
-  static void* const driver =
-      dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  return driver == nullptr
-             ? nullptr
-             : reinterpret_cast<Function*>(dlsym(driver, name));
+  static void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  return driver == nullptr ? nullptr
+                           : reinterpret_cast<Function*>(dlsym(driver, name));
 }
 
 ThreadExchangeStreamCaptureMode* ExchangeMode() {

@@ -79,6 +79,7 @@ absl::Status BudgetCheck::Prepare(absl::Span<const c10::IValue> arguments) {
 KernelCall BudgetCheck::Call(absl::Span<const c10::IValue> outputs) const {
   return {
       op_,
+      reference_,
       row_,
       *before_,
       arguments_,

@@ -4,7 +4,9 @@
 // The check of profile `strict`: error budgets against float64.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "flaggems/aten/snapshot.h"
@@ -15,10 +17,15 @@ namespace flaggems {
 
 class BudgetCheck final : public CallCheck {
  public:
-  // `op`, and the texts of `row`, outlive the check. `memory_limit` in bytes,
-  // for all copies and references of the call; 0: no limit.
-  BudgetCheck(const JudgedOp& op, BudgetRow row, int64_t memory_limit)
-      : op_(op), row_(row), memory_limit_(memory_limit) {}
+  // `op`, and the texts of `row`, outlive the check; `reference` is not null.
+  // `memory_limit` in bytes, for all copies and references of the call; 0: no
+  // limit.
+  BudgetCheck(const JudgedOp& op, std::shared_ptr<const Reference> reference,
+              BudgetRow row, int64_t memory_limit)
+      : op_(op),
+        reference_(std::move(reference)),
+        row_(row),
+        memory_limit_(memory_limit) {}
   ~BudgetCheck() override;
 
   absl::Status Prepare(absl::Span<const c10::IValue> arguments) override;
@@ -30,6 +37,7 @@ class BudgetCheck final : public CallCheck {
   KernelCall Call(absl::Span<const c10::IValue> outputs) const;
 
   const JudgedOp& op_;
+  const std::shared_ptr<const Reference> reference_;
   const BudgetRow row_;
   const int64_t memory_limit_;
   std::vector<c10::IValue> arguments_;

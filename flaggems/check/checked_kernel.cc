@@ -34,11 +34,13 @@ namespace {
 class CheckedCall {
  public:
   CheckedCall(const CheckedOp& op, CheckRuntime& runtime,
-              std::shared_ptr<CheckSession> session, int64_t call,
+              std::shared_ptr<CheckSession> session,
+              std::shared_ptr<const Reference> reference, int64_t call,
               const CallTraits& traits, absl::Span<const c10::IValue> arguments)
       : op_(op),
         runtime_(runtime),
         session_(std::move(session)),
+        reference_(std::move(reference)),
         signature_(traits.signature),
         check_(MakeCheck(traits)) {
     record_.op = op.judged.traits.key;
@@ -101,14 +103,15 @@ class CheckedCall {
   std::unique_ptr<CallCheck> MakeCheck(const CallTraits& traits) {
     if (session_->tolerance_model() == ToleranceModel::kBudget) {
       return std::make_unique<BudgetCheck>(
-          op_.judged, session_->policy().BudgetFor(op_.judged.traits.key),
+          op_.judged, reference_,
+          session_->policy().BudgetFor(op_.judged.traits.key),
           session_->memory_limit());
     }
     const Tolerance tolerance =
         session_->policy().ToleranceFor(op_.judged.traits, traits);
     record_.rtol = tolerance.rtol;
     record_.atol = tolerance.atol;
-    return std::make_unique<FixedCheck>(op_.judged, tolerance);
+    return std::make_unique<FixedCheck>(op_.judged, reference_, tolerance);
   }
 
   void Skip(Verdict verdict) {
@@ -187,7 +190,7 @@ class CheckedCall {
   void Log() {
     record_.timestamp = session_->Now();
     record_.profile = session_->profile();
-    record_.reference = op_.judged.reference->name();
+    record_.reference = reference_->name();
     record_.rank = session_->rank();
     record_.pid = getpid();
     record_.thread = static_cast<uint64_t>(gettid());
@@ -197,6 +200,7 @@ class CheckedCall {
   const CheckedOp& op_;
   CheckRuntime& runtime_;
   const std::shared_ptr<CheckSession> session_;
+  const std::shared_ptr<const Reference> reference_;
   const uint64_t signature_;
   CheckRecord record_;
   std::vector<c10::IValue> written_;  // the arguments that may be
@@ -265,14 +269,16 @@ class CheckedKernel final : public c10::OperatorKernel {
       const absl::Span<const c10::IValue> arguments =
           absl::MakeConstSpan(stack).last(handle.schema().arguments().size());
       CallTraits traits = CallTraitsOf(arguments);
-      traits.supported = traits.supported && op_->judged.reference != nullptr;
+      std::shared_ptr<const Reference> reference = op_->judged.reference.Get();
+      traits.supported = traits.supported && reference != nullptr;
       if (const auto skip = session->policy().Admit(*op_->ledger, traits)) {
         op_->ledger->Count(*skip);
         runtime_->CloseIfSettled(session.get(), *op_);
         return;
       }
       admitted = true;
-      call.emplace(*op_, *runtime_, session, number, traits, arguments);
+      call.emplace(*op_, *runtime_, session, std::move(reference), number,
+                   traits, arguments);
       call->TakeArguments(arguments);
     });
     if (admitted && !call) {

@@ -114,7 +114,7 @@ class CheckedKernelTest : public testing::Test {
         std::make_unique<BodyKernel>(std::move(kernel)));
     auto fake = std::make_shared<FakeReference>(std::move(reference));
     reference_ = fake.get();
-    op->judged.reference = fake;
+    op->judged.reference = ReferenceSource(fake);
     op_ = op;
     checked_ = MakeCheckedKernel(op, &runtime_);
     runtime_.Add(op);
@@ -412,7 +412,7 @@ TEST_F(CheckedKernelTest, AThrowingReferenceIsAnError) {
 
 TEST_F(CheckedKernelTest, WithoutAReferenceCallsAreUnsupported) {
   Start();
-  Make("twice", kTwice, kTwice)->judged.reference = nullptr;
+  Make("twice", kTwice, kTwice)->judged.reference = ReferenceSource();
   Call(F32({1}));
   EXPECT_EQ(Count(Verdict::kSkipUnsupported), 1);
 }
@@ -661,7 +661,7 @@ TEST_F(CheckedKernelTest, ADeniedCallIsSkippedAndNotComputedAgain) {
           stack.push_back(F32({1}));
         }));
     const auto reference = std::make_shared<FakeReference>([](Stack&) {});
-    op->judged.reference = reference;
+    op->judged.reference = ReferenceSource(reference);
     checked_ = MakeCheckedKernel(op, &runtime_);
     const auto call = [&] {
       Stack stack = {2, F32({-1e6})};

@@ -63,7 +63,8 @@ Judgement CompareLeaf(const c10::IValue& got, const c10::IValue& want,
 
 Judgement CompareAll(absl::Span<const c10::IValue> got,
                      absl::Span<const c10::IValue> want,
-                     const Tolerance& tolerance) {
+                     const Tolerance& tolerance,
+                     const std::function<bool(int output)>& is_unread) {
   const std::vector<FlatValue> got_leaves = FlattenValues(got);
   const std::vector<FlatValue> want_leaves = FlattenValues(want);
   const auto count_differs = [&] {
@@ -82,6 +83,10 @@ Judgement CompareAll(absl::Span<const c10::IValue> got,
       return count_differs();
     }
     if (got_leaves[i].list_size >= 0) continue;
+    if (is_unread(index)) {
+      ++index;
+      continue;
+    }
     Judgement leaf =
         CompareLeaf(got_leaves[i].value, want_leaves[i].value, tolerance);
     leaf.output_index = index++;
@@ -95,9 +100,10 @@ Judgement CompareAll(absl::Span<const c10::IValue> got,
 
 Judgement CompareOutputs(absl::Span<const c10::IValue> got,
                          absl::Span<const c10::IValue> want,
-                         const Tolerance& tolerance) {
+                         const Tolerance& tolerance,
+                         const std::function<bool(int output)>& is_unread) {
   try {
-    return CompareAll(got, want, tolerance);
+    return CompareAll(got, want, tolerance, is_unread);
   } catch (...) {
     return ErrorOf(StatusOfException(std::current_exception()));
   }

@@ -5,6 +5,8 @@
 
 #include <ATen/core/ivalue.h>
 
+#include <functional>
+
 #include "absl/types/span.h"
 #include "flaggems/comparator/compare.h"
 #include "flaggems/judge/judgement.h"
@@ -22,10 +24,13 @@ namespace flaggems {
 // of count, dtype, shape, special, value), ERROR if an output could not be
 // compared and none failed; UNTRUSTED only if no output proves anything.
 //
+// Results for which `is_unread` is true are not looked at.
+//
 // Does not throw. The caller holds a CheckScope.
 Judgement CompareOutputs(absl::Span<const c10::IValue> got,
                          absl::Span<const c10::IValue> want,
-                         const Tolerance& tolerance);
+                         const Tolerance& tolerance,
+                         const std::function<bool(int output)>& is_unread);
 
 }  // namespace flaggems
 

@@ -4,17 +4,22 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "flaggems/aten/snapshot.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/visit_tensors.h"
 #include "flaggems/check/compare_outputs.h"
 #include "flaggems/core/status_macros.h"
+#include "flaggems/judge/random_call.h"
+#include "flaggems/judge/unread_results.h"
 #include "flaggems/reference/denied_calls.h"
 
 namespace flaggems {
 
 absl::Status FixedCheck::Prepare(absl::Span<const c10::IValue> arguments) {
-  if (IsOnHost(arguments) && !op_.traits.is_mutable) {
+  // A golden function may write its arguments, whatever the schema says.
+  if (IsOnHost(arguments) && !op_.traits.is_mutable &&
+      reference_->is_operator()) {
     arguments_ = AllWithOwnLists(arguments);
     return absl::OkStatus();
   }
@@ -24,6 +29,7 @@ absl::Status FixedCheck::Prepare(absl::Span<const c10::IValue> arguments) {
 }
 
 std::optional<Judgement> FixedCheck::Denied() const {
+  if (!reference_->is_operator()) return std::nullopt;
   if (auto reason =
           DeniedReason(op_.traits.key, op_.handle.schema(), arguments_)) {
     return Differs(Verdict::kSkipPolicy, *std::move(reason));
@@ -33,9 +39,24 @@ std::optional<Judgement> FixedCheck::Denied() const {
 
 Judgement FixedCheck::Judge(absl::Span<const c10::IValue> outputs) {
   if (auto denied = Denied()) return *std::move(denied);
-  const auto want = op_.reference->Compute(std::move(arguments_));
+  const std::vector<c10::IValue> arguments = arguments_;
+  if (!reference_->is_operator() &&
+      DropoutOf(op_.handle.schema(), arguments).value_or(0) > 0) {
+    return Differs(Verdict::kUntrustedReference, "random: it drops elements");
+  }
+  const auto want = reference_->Compute(std::move(arguments_));
   if (!want.ok()) return ErrorOf(want.status(), Verdict::kErrorReference);
-  return CompareOutputs(outputs, *want, tolerance_);
+  Judgement judgement = CompareOutputs(
+      outputs, *want, tolerance_,
+      [&](int output) { return IsUnread(op_, arguments, output); });
+  // Nobody knows whether the kernel or the golden function is wrong then.
+  if (!reference_->is_operator() &&
+      (judgement.verdict == Verdict::kFailCount ||
+       judgement.verdict == Verdict::kFailShape ||
+       judgement.verdict == Verdict::kFailDtype)) {
+    judgement.verdict = Verdict::kErrorReference;
+  }
+  return judgement;
 }
 
 Judgement FixedCheck::JudgeException(const std::exception_ptr& exception) {
@@ -43,8 +64,14 @@ Judgement FixedCheck::JudgeException(const std::exception_ptr& exception) {
   if (absl::IsResourceExhausted(thrown))
     return ErrorOf(thrown, Verdict::kErrorReference);
   if (auto denied = Denied()) return *std::move(denied);
+  if (!reference_->is_operator()) {
+    return Differs(Verdict::kUntrustedReference,
+                   absl::StrCat("the kernel refuses a call, and a golden "
+                                "function cannot say that it must not: ",
+                                thrown.message()));
+  }
   // Right if the reference refuses the call too.
-  const auto want = op_.reference->Compute(std::move(arguments_));
+  const auto want = reference_->Compute(std::move(arguments_));
   if (!want.ok() && !absl::IsInternal(want.status()) &&
       !absl::IsUnimplemented(want.status())) {
     return ErrorOf(want.status(), Verdict::kErrorReference);

@@ -3,7 +3,9 @@
 
 // The check of profile `original`: fixed tolerances against the native kernel.
 
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "flaggems/check/call_check.h"
@@ -14,9 +16,10 @@ namespace flaggems {
 
 class FixedCheck final : public CallCheck {
  public:
-  // `op` outlives the check and has a reference.
-  FixedCheck(const JudgedOp& op, const Tolerance& tolerance)
-      : op_(op), tolerance_(tolerance) {}
+  // `op` outlives the check; `reference` is not null.
+  FixedCheck(const JudgedOp& op, std::shared_ptr<const Reference> reference,
+             const Tolerance& tolerance)
+      : op_(op), reference_(std::move(reference)), tolerance_(tolerance) {}
 
   absl::Status Prepare(absl::Span<const c10::IValue> arguments) override;
   Judgement Judge(absl::Span<const c10::IValue> outputs) override;
@@ -27,6 +30,7 @@ class FixedCheck final : public CallCheck {
   std::optional<Judgement> Denied() const;
 
   const JudgedOp& op_;
+  const std::shared_ptr<const Reference> reference_;
   const Tolerance tolerance_;
   std::vector<c10::IValue> arguments_;
 };

@@ -32,10 +32,9 @@ TEST(ForkSectionTest, KnowsTheChild) {
   EXPECT_EQ(InChild([] { return IsForkedChild() ? 7 : 8; }), 7);
   EXPECT_FALSE(IsForkedChild());
   // And the child's child.
-  EXPECT_EQ(InChild([] {
-              return InChild([] { return IsForkedChild() ? 7 : 8; });
-            }),
-            7);
+  EXPECT_EQ(
+      InChild([] { return InChild([] { return IsForkedChild() ? 7 : 8; }); }),
+      7);
 }
 
 TEST(ForkSectionTest, Nests) {

@@ -17,6 +17,7 @@
 #include "flaggems/judge/contract.h"
 #include "flaggems/judge/meaning.h"
 #include "flaggems/judge/numbers.h"
+#include "flaggems/judge/random_call.h"
 #include "flaggems/judge/random_properties.h"
 #include "flaggems/judge/reference_runs.h"
 #include "flaggems/judge/unread_results.h"
@@ -34,7 +35,8 @@ class CallJudge {
     if (auto refused = Refused()) return *std::move(refused);
     if (auto broken = BrokenContract(call_, runs_)) {
       // With other counts, shapes or dtypes elements cannot be compared.
-      if (broken->verdict == Verdict::kFailCount ||
+      if (broken->verdict == Verdict::kErrorReference ||
+          broken->verdict == Verdict::kFailCount ||
           broken->verdict == Verdict::kFailShape ||
           broken->verdict == Verdict::kFailDtype) {
         return *std::move(broken);
@@ -66,6 +68,13 @@ class CallJudge {
 
   Judgement JudgeThrown(const absl::Status& thrown) {
     if (auto denied = Denied()) return *std::move(denied);
+    if (!call_.reference->is_operator()) {
+      if (auto broken = BrokenMemory()) return *std::move(broken);
+      return Differs(Verdict::kUntrustedReference,
+                     absl::StrCat("the kernel refuses a call, and a golden "
+                                  "function cannot say that it must not: ",
+                                  thrown.message()));
+    }
     const absl::StatusOr<ReferenceRun>& native = runs_.Native();
     if (native.ok()) {
       return Differs(Verdict::kFailThrow,
@@ -88,6 +97,7 @@ class CallJudge {
 
   // No reference may be asked.
   std::optional<Judgement> Denied() const {
+    if (!call_.reference->is_operator()) return std::nullopt;
     if (auto reason =
             DeniedReason(call_.op.traits.key, call_.op.handle.schema(),
                          call_.before.arguments())) {
@@ -96,10 +106,25 @@ class CallJudge {
     return std::nullopt;
   }
 
-  // The kernel computed what the reference does not.
+  // The kernel computed what the reference does not. torch's own CPU kernels
+  // promise float64, so their failure there shows in the numbers; the error of
+  // a golden function says nothing of the kernel, whenever it comes.
   std::optional<Judgement> Refused() {
     const absl::StatusOr<ReferenceRun>& native = runs_.Native();
-    if (native.ok()) return std::nullopt;
+    if (native.ok()) {
+      if (call_.reference->is_operator() || runs_.Wide().ok()) {
+        return std::nullopt;
+      }
+      const absl::Status& wide = runs_.Wide().status();
+      return absl::IsResourceExhausted(wide)
+                 ? Differs(Verdict::kErrorOutOfMemory,
+                           std::string(wide.message()))
+                 : Differs(
+                       Verdict::kErrorReference,
+                       absl::StrCat(wide.message(),
+                                    " (on float64 arguments; register it "
+                                    "with widen = false if it takes none)"));
+    }
     const absl::Status status = native.status();
     if (absl::IsResourceExhausted(status)) {
       return Differs(Verdict::kErrorOutOfMemory, std::string(status.message()));
@@ -109,6 +134,9 @@ class CallJudge {
       if (runs_.Wide().ok()) return std::nullopt;
       return Differs(Verdict::kErrorReference,
                      std::string(runs_.Wide().status().message()));
+    }
+    if (!call_.reference->is_operator()) {
+      return Differs(Verdict::kErrorReference, std::string(status.message()));
     }
     return Differs(Verdict::kFailThrow,
                    absl::StrCat("the kernel computes a call that torch's own "
@@ -131,15 +159,14 @@ class CallJudge {
 
   // Without its random part an operator is judged as any other.
   bool IsRandomCall() const {
-    if (!call_.op.traits.nondeterministic_seeded &&
+    const std::optional<double> dropout =
+        DropoutOf(call_.op.handle.schema(), call_.before.arguments());
+    if (dropout == 0) return false;
+    if (!dropout && !call_.op.traits.nondeterministic_seeded &&
         call_.row.op_class != OpClass::kRandom) {
       return false;
     }
-    for (const absl::string_view name : {"dropout_p", "dropout"}) {
-      const c10::IValue* const p = FindArgument(call_, name);
-      if (p != nullptr && p->isDouble() && p->toDouble() == 0) return false;
-    }
-    return !InEval(call_);
+    return !InEval(call_.op, call_.before.arguments());
   }
 
   void JudgeRandomCall() {
@@ -204,7 +231,7 @@ class CallJudge {
     for (size_t i = 0; i < got.size(); ++i) {
       if (got[i].list_size >= 0) continue;
       const int index = output++;
-      if (IsUnread(call_, index)) continue;
+      if (IsUnread(call_.op, call_.before.arguments(), index)) continue;
       const bool is_argument = i >= outputs;
       // In-place and out operators return what they wrote; one that returns
       // something else cannot have written it.

@@ -16,6 +16,7 @@
 #include "flaggems/policy/budget_table.h"
 #include "flaggems/policy/op_traits.h"
 #include "flaggems/reference/reference.h"
+#include "flaggems/reference/reference_source.h"
 
 namespace flaggems {
 
@@ -26,8 +27,8 @@ struct JudgedOp {
 
   c10::OperatorHandle handle;
   OpTraits traits;
-  // Computes the call again on host tensors.
-  std::shared_ptr<const Reference> reference;
+  // Who computes calls again on host tensors; each call asks it once.
+  ReferenceSource reference;
   // By argument: the kernel may write it.
   std::vector<bool> writable;
   // The kernel is torch's own: its 16-bit roundings are allowed for
@@ -37,6 +38,7 @@ struct JudgedOp {
 
 struct KernelCall {
   const JudgedOp& op;
+  std::shared_ptr<const Reference> reference;  // of this call; not null
   const BudgetRow& row;  // how the budget of the operator is made
   const Snapshot& before;
   absl::Span<const c10::IValue> arguments;  // the originals, after the call

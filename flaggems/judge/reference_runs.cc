@@ -105,7 +105,7 @@ std::vector<FlatValue> ValuesOf(absl::Span<const c10::IValue> outputs,
 
 ReferenceRuns::ReferenceRuns(const KernelCall& call)
     : call_(call),
-      wide_reference_(WideReference(call.op.handle, call.op.reference)) {}
+      wide_reference_(WideReference(call.op.handle, call.reference)) {}
 
 absl::StatusOr<ReferenceRun> ReferenceRuns::Run(
     const Reference& reference, const ReferenceArgumentOptions& options) {
@@ -123,25 +123,36 @@ absl::StatusOr<ReferenceRun> ReferenceRuns::Run(
 
 const absl::StatusOr<ReferenceRun>& ReferenceRuns::Native() {
   if (!native_) {
-    native_ = Run(*call_.op.reference, NativeOptions());
+    native_ = Run(*call_.reference, NativeOptions());
   }
   return *native_;
+}
+
+// What a golden function writes is its own affair.
+bool ReferenceRuns::MustCopy() const {
+  return call_.op.traits.is_mutable || !call_.reference->is_operator();
+}
+
+// The row speaks of the operator's own kernel.
+bool ReferenceRuns::Widens() const {
+  return call_.reference->is_operator() ? call_.row.widening != Widening::kNever
+                                        : call_.reference->widens();
 }
 
 ReferenceArgumentOptions ReferenceRuns::NativeOptions() const {
   ReferenceArgumentOptions options;
   options.widen = false;
-  options.copy = call_.op.traits.is_mutable;
+  options.copy = MustCopy();
   return options;
 }
 
 ReferenceArgumentOptions ReferenceRuns::WideOptions() {
   ReferenceArgumentOptions options;
   options.widening = call_.row.widening;
-  options.widen = call_.row.widening != Widening::kNever;
+  options.widen = Widens();
   options.widen_integers = TurnsIntegersIntoFloats(call_, Native());
   options.factory_dtype = FactoryType(Native());
-  options.copy = call_.op.traits.is_mutable;
+  options.copy = MustCopy();
   return options;
 }
 
@@ -149,13 +160,13 @@ const absl::StatusOr<ReferenceRun>& ReferenceRuns::Wide() {
   if (!wide_) {
     wide_ = Run(*wide_reference_, WideOptions());
     // Some operators have no float64 kernel, or none for what the arguments
-    // became.
-    if (!wide_->ok() && !absl::IsResourceExhausted(wide_->status()) &&
-        Native().ok()) {
+    // became. A golden function that does not keep its promise is an error.
+    if (!wide_->ok() && call_.reference->is_operator() &&
+        !absl::IsResourceExhausted(wide_->status()) && Native().ok()) {
       wide_ = Native();
       wide_is_native_ = true;
     } else {
-      wide_is_native_ = call_.row.widening == Widening::kNever;
+      wide_is_native_ = !Widens();
     }
   }
   return *wide_;
@@ -169,7 +180,7 @@ bool ReferenceRuns::wide_is_native() {
 absl::StatusOr<ReferenceRun> ReferenceRuns::WideAgain() {
   const OtherThreadCount other;
   if (wide_is_native()) {
-    return Run(*call_.op.reference, NativeOptions());
+    return Run(*call_.reference, NativeOptions());
   }
   return Run(*wide_reference_, WideOptions());
 }

@@ -52,11 +52,13 @@ class ReferenceRuns {
   // With inputs times 1 + step * r, 1/2 <= |r| <= 1; `draw` picks the r.
   absl::StatusOr<ReferenceRun> Perturbed(double step, int draw);
 
-  // Whether Wide() is the operator itself in the arguments' own dtype, because
-  // it cannot be computed in float64: then its result is rounded too.
+  // Whether Wide() was computed in the arguments' own dtype, because it cannot
+  // be in float64: then its result is rounded too.
   bool wide_is_native();
 
  private:
+  bool MustCopy() const;
+  bool Widens() const;
   ReferenceArgumentOptions NativeOptions() const;
   ReferenceArgumentOptions WideOptions();
   absl::StatusOr<ReferenceRun> Run(const Reference& reference,

@@ -280,8 +280,8 @@ std::optional<Judgement> JudgeRows(const KernelCall& call, int64_t memory_limit,
   if (!snapshot.ok()) {
     return ErrorOf(snapshot.status());
   }
-  KernelCall sample = {call.op, call.row,     *snapshot, after,
-                       outputs, call.on_host, call.alone};
+  KernelCall sample = {call.op, call.reference, call.row,     *snapshot,
+                       after,   outputs,        call.on_host, call.alone};
   sample.is_sample = true;
   Judgement judgement = JudgeCall(sample);
   if (judgement.worst_index &&

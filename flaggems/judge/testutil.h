@@ -105,9 +105,9 @@ class MadeCall {
         on_host_(options.on_host),
         alone_(options.alone) {
     op_.native = options.native;
-    op_.reference = options.reference != nullptr
-                        ? options.reference
-                        : NativeCpuReference(op_.handle).value();
+    reference_ = options.reference != nullptr
+                     ? options.reference
+                     : NativeCpuReference(op_.handle).value();
     before_ = Snapshot::Take(arguments_, /*margin=*/256).value();
     try {
       std::optional<GuardedAllocation> guarded;
@@ -119,7 +119,8 @@ class MadeCall {
   }
 
   KernelCall call() const {
-    return {op_, row_, *before_, arguments_, outputs_, on_host_, alone_};
+    return {op_,        reference_, row_,     *before_,
+            arguments_, outputs_,   on_host_, alone_};
   }
   const absl::Status& thrown() const { return thrown_; }
   const Values& arguments() const { return arguments_; }
@@ -129,6 +130,7 @@ class MadeCall {
   // Stands for the caller's CheckScope.
   const at::AutoDispatchBelowADInplaceOrView below_autograd_;
   JudgedOp op_;
+  std::shared_ptr<const Reference> reference_;
   const BudgetRow row_;
   Values arguments_;
   const bool on_host_;

@@ -1,6 +1,7 @@
 #include "flaggems/judge/unread_results.h"
 
 #include "absl/strings/string_view.h"
+#include "flaggems/aten/find_argument.h"
 
 namespace flaggems {
 namespace {
@@ -27,18 +28,20 @@ constexpr UnreadRow kUnread[] = {
 
 }  // namespace
 
-bool InEval(const KernelCall& call) {
+bool InEval(const JudgedOp& op, absl::Span<const c10::IValue> arguments) {
   for (const absl::string_view name : {"training", "train"}) {
-    const c10::IValue* const value = FindArgument(call, name);
+    const c10::IValue* const value =
+        FindArgument(op.handle.schema(), arguments, name);
     if (value != nullptr && value->isBool()) return !value->toBool();
   }
   return false;
 }
 
-bool IsUnread(const KernelCall& call, int output) {
+bool IsUnread(const JudgedOp& op, absl::Span<const c10::IValue> arguments,
+              int output) {
   for (const UnreadRow& row : kUnread) {
-    if (row.op == call.op.traits.key.name && row.first <= output &&
-        output <= row.last && (!row.only_in_eval || InEval(call))) {
+    if (row.op == op.traits.key.name && row.first <= output &&
+        output <= row.last && (!row.only_in_eval || InEval(op, arguments))) {
       return true;
     }
   }

@@ -7,12 +7,14 @@
 
 namespace flaggems {
 
-// Whether result `output` of the call is not judged, in its shape neither: it
-// holds nothing that a caller may read, or what differs by device.
-bool IsUnread(const KernelCall& call, int output);
+// Whether result `output` of a call with these arguments is not judged, in its
+// shape neither: it holds nothing that a caller may read, or what differs by
+// device.
+bool IsUnread(const JudgedOp& op, absl::Span<const c10::IValue> arguments,
+              int output);
 
 // Whether the argument training (or train) is there and false.
-bool InEval(const KernelCall& call);
+bool InEval(const JudgedOp& op, absl::Span<const c10::IValue> arguments);
 
 }  // namespace flaggems
 

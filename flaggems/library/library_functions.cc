@@ -18,6 +18,7 @@
 #include "flaggems/config/options_table.h"
 #include "flaggems/core/mutex.h"
 #include "flaggems/core/status_macros.h"
+#include "flaggems/golden.h"
 #include "flaggems/precision.h"
 #include "flaggems/version.h"
 
@@ -147,6 +148,20 @@ absl::StatusOr<Json> SummaryTable(const Json&) {
   return PrecisionSummaryTable();
 }
 
+absl::StatusOr<Json> Golden(const Json& arguments) {
+  GoldenOptions options;
+  options.widen = arguments.value("widen", true);
+  FG_RETURN_IF_ERROR(RegisterGoldenOperator(
+      arguments.value("op", std::string()),
+      arguments.value("function", std::string()), options));
+  return Json();
+}
+
+absl::StatusOr<Json> RemoveGolden(const Json& arguments) {
+  FG_RETURN_IF_ERROR(UnregisterGolden(arguments.value("op", std::string())));
+  return Json();
+}
+
 absl::StatusOr<Json> Version(const Json&) {
   return Json{{"flaggems", kVersion}, {"torch", TORCH_VERSION}};
 }
@@ -163,6 +178,8 @@ constexpr Function kFunctions[] = {
     {"enable", EnableKernels},
     {"observe", ObserveKernels},
     {"remove", Remove},
+    {"golden", Golden},
+    {"remove_golden", RemoveGolden},
     {"summary", Summary},
     {"summary_table", SummaryTable},
     {"version", Version},

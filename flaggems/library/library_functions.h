@@ -21,6 +21,8 @@ namespace flaggems {
 // enable                   {"include", "exclude", "checked"}  see below
 // observe                  {"include", "exclude", "device"}   see below
 // remove                   {"id"}                             null
+// golden                   {"op", "function", "widen"}        null
+// remove_golden            {"op"}                             null
 // summary                                                     [OpSummary]
 // summary_table                                               text
 // version                                                     {"flaggems",
@@ -29,7 +31,8 @@ namespace flaggems {
 // The options are those of docs/flags.md, each as its flag takes it; the
 // environment counts where the call says nothing. enable and observe return
 // {"id": 3, "ops": [names], "not_observed": {name: reason}}; "remove" takes the
-// id.
+// id. "function" is the name of a dispatcher operator, see
+// RegisterGoldenOperator() in golden.h.
 std::string CallLibraryFunction(absl::string_view name,
                                 absl::string_view arguments) noexcept;
 

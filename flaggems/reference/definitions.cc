@@ -60,6 +60,7 @@ class DefinedReference : public Reference {
 std::shared_ptr<const Reference> WideReference(
     const c10::OperatorHandle& op,
     const std::shared_ptr<const Reference>& own) {
+  if (!own->is_operator()) return own;
   for (const Row& row : kDefinitions) {
     if (op.operator_name().name == row.op) {
       return std::make_shared<const DefinedReference>(row.definition);

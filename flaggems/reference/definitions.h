@@ -13,7 +13,7 @@ namespace flaggems {
 
 // Who computes the operator in float64: its definition in terms of other
 // operators where a table has one (convolution for mkldnn_convolution), else
-// `own`.
+// `own`. A golden function is its own definition.
 std::shared_ptr<const Reference> WideReference(
     const c10::OperatorHandle& op, const std::shared_ptr<const Reference>& own);
 

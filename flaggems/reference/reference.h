@@ -24,8 +24,17 @@ class Reference {
   virtual absl::StatusOr<std::vector<c10::IValue>> Compute(
       std::vector<c10::IValue> arguments) const = 0;
 
-  // For records: "cpu".
+  // For records: "cpu", "golden".
   virtual std::string name() const = 0;
+
+  // Whether this is the operator itself, so that what it refuses no kernel may
+  // compute and what it computes no kernel may refuse. A golden function is
+  // not: its errors, the dtypes and sizes of its results say nothing of the
+  // kernel.
+  virtual bool is_operator() const { return true; }
+
+  // Whether it may be asked in float64.
+  virtual bool widens() const { return true; }
 };
 
 }  // namespace flaggems

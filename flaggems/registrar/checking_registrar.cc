@@ -6,13 +6,14 @@
 #include "flaggems/check/checked_kernel.h"
 #include "flaggems/core/status_macros.h"
 #include "flaggems/reference/native_cpu_reference.h"
+#include "flaggems/reference/reference_source.h"
 #include "flaggems/registrar/dispatcher_slot.h"
 #include "flaggems/registrar/installed_check.h"
 
 namespace flaggems {
 
 CheckingRegistrar::CheckingRegistrar(CheckRuntime* runtime)
-    : CheckingRegistrar(runtime, NativeCpuReference) {}
+    : CheckingRegistrar(runtime, nullptr) {}
 
 CheckingRegistrar::CheckingRegistrar(CheckRuntime* runtime,
                                      ReferenceFinder find_reference)
@@ -30,9 +31,13 @@ absl::StatusOr<std::unique_ptr<InstalledKernel>> CheckingRegistrar::Install(
       slot->op(), op->ledger->counter(Verdict::kSkipDisabled));
   op->kernel = kernel.entry->make_plain().function;
   op->native = NativeKernel(slot->op(), DispatchKeyOf(kernel.entry->backend));
-  absl::StatusOr<std::shared_ptr<const Reference>> reference =
-      find_reference_(slot->op());
-  if (reference.ok()) op->judged.reference = *std::move(reference);
+  if (find_reference_ == nullptr) {
+    op->judged.reference =
+        ReferenceFor(slot->op(), DispatchKeyOf(kernel.entry->backend),
+                     KernelOrigin(*kernel.entry));
+  } else if (auto reference = find_reference_(slot->op()); reference.ok()) {
+    op->judged.reference = ReferenceSource(*std::move(reference));
+  }
   op->gate->set_checked_kernel(MakeCheckedKernel(op, runtime_));
   FG_RETURN_IF_ERROR(slot->Fill(kernel.entry->make_gated(op->gate)));
   runtime_->Add(op);

@@ -15,7 +15,8 @@ namespace flaggems {
 class CheckingRegistrar : public Registrar {
  public:
   // Finds who computes the calls of an operator again. Asked before the kernel
-  // is installed. An error: the operator's calls are SKIP(unsupported).
+  // is installed. An error: the operator's calls are SKIP(unsupported). Null:
+  // ReferenceFor() (reference/reference_source.h).
   using ReferenceFinder =
       std::function<absl::StatusOr<std::shared_ptr<const Reference>>(
           const c10::OperatorHandle&)>;

@@ -13,6 +13,7 @@
 #include "flaggems/core/mutex.h"
 #include "flaggems/core/status_macros.h"
 #include "flaggems/reference/native_cpu_reference.h"
+#include "flaggems/reference/reference_source.h"
 #include "flaggems/registrar/dispatcher_slot.h"
 #include "flaggems/registrar/kernel_access.h"
 #include "flaggems/registrar/observed_kernels.h"
@@ -26,13 +27,10 @@ std::shared_ptr<const CheckedOp> MakeObservedOp(
     const c10::SafeKernelFunction& kernel, CheckRuntime* runtime) {
   auto op = std::make_shared<CheckedOp>(handle);
   op->native = NativeKernel(handle, key);
-  op->judged.native =
-      op->native != nullptr && op->native->debug() == kernel.debug();
-  if (absl::StatusOr<std::shared_ptr<const Reference>> reference =
-          NativeCpuReference(handle);
-      reference.ok()) {
-    op->judged.reference = *std::move(reference);
-  }
+  op->judged.native = op->native != nullptr &&
+                      op->native->debug() == kernel.debug() &&
+                      IsTorchsOwn(kernel.debug());
+  op->judged.reference = ReferenceFor(handle, key, kernel.debug());
   op->ledger = runtime->ledgers().Get(op->judged.traits.key);
   op->gate = std::make_shared<Gate>(
       handle, op->ledger->counter(Verdict::kSkipDisabled));

@@ -1,0 +1,163 @@
+#include "flaggems/reference/golden.h"
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/DispatchKeySet.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "flaggems/aten/status_of_exception.h"
+#include "flaggems/core/status_macros.h"
+
+namespace flaggems {
+namespace {
+
+using Values = std::vector<c10::IValue>;
+
+// Tensors with a lazy sign, and what a golden function got in their place.
+class Resolver {
+ public:
+  void Resolve(c10::IValue& value) {
+    if (value.isTensor()) {
+      value = Resolved(value.toTensor());
+    } else if (value.isTensorList()) {
+      c10::List<at::Tensor> tensors = value.toTensorList();
+      for (size_t i = 0; i < tensors.size(); ++i) {
+        tensors.set(i, Resolved(tensors.get(i)));
+      }
+    }
+  }
+
+  // What was written.
+  void CopyBack() const {
+    for (const auto& [lazy, resolved] : copies_) lazy.copy_(resolved);
+  }
+
+ private:
+  at::Tensor Resolved(const at::Tensor& tensor) {
+    if (!tensor.defined() || (!tensor.is_conj() && !tensor.is_neg())) {
+      return tensor;
+    }
+    at::Tensor resolved = tensor.resolve_conj().resolve_neg();
+    copies_.emplace_back(tensor, resolved);
+    return resolved;
+  }
+
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies_;
+};
+
+// Undoes for this thread what a CheckScope excludes of autograd, so that a
+// golden function may differentiate.
+class WithAutograd {
+ public:
+  WithAutograd() : guard_(Keys()) {}
+
+ private:
+  static c10::impl::LocalDispatchKeySet Keys() {
+    c10::impl::LocalDispatchKeySet keys =
+        c10::impl::tls_local_dispatch_key_set();
+    keys.excluded_ =
+        keys.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+    return keys;
+  }
+
+  const c10::impl::ForceDispatchKeyGuard guard_;
+};
+
+absl::Status CheckResults(const c10::FunctionSchema& schema, Values& results) {
+  const std::vector<c10::Argument>& returns = schema.returns();
+  if (results.size() != returns.size()) {
+    return absl::InternalError(absl::StrCat("it returned ", results.size(),
+                                            " results, the schema has ",
+                                            returns.size()));
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    const c10::TypePtr& type = returns[i].real_type();
+    if (type->kind() == c10::TypeKind::TensorType) {
+      if (results[i].isNone()) results[i] = at::Tensor();
+      // An undefined tensor has no type that could be asked for.
+      if (results[i].isTensor()) continue;
+    }
+    if (results[i].type()->isSubtypeOf(*type)) continue;
+    return absl::InternalError(
+        absl::StrCat("result ", i, " is a ", results[i].type()->str(),
+                     ", the schema has a ", type->str()));
+  }
+  return absl::OkStatus();
+}
+
+class Golden final : public Reference {
+ public:
+  Golden(const c10::FunctionSchema& schema, GoldenFunction function, bool widen)
+      : schema_(schema), function_(std::move(function)), widen_(widen) {
+    for (const c10::Argument& argument : schema_.arguments()) {
+      mutable_ = mutable_ || (argument.alias_info() != nullptr &&
+                              argument.alias_info()->isWrite());
+    }
+  }
+
+  absl::StatusOr<Values> Compute(Values arguments) const override {
+    absl::StatusOr<Values> results =
+        StatusOrOf([&]() -> absl::StatusOr<Values> {
+          Resolver resolver;
+          for (c10::IValue& argument : arguments) resolver.Resolve(argument);
+          const WithAutograd with_autograd;
+          function_(&arguments);
+          FG_RETURN_IF_ERROR(CheckResults(schema_, arguments));
+          if (mutable_) resolver.CopyBack();
+          return std::move(arguments);
+        });
+    if (results.ok() || absl::IsResourceExhausted(results.status())) {
+      return results;
+    }
+    return absl::Status(
+        results.status().code(),
+        absl::StrCat("the golden function: ", results.status().message()));
+  }
+
+  std::string name() const override { return "golden"; }
+  bool is_operator() const override { return false; }
+  bool widens() const override { return widen_; }
+
+ private:
+  const c10::FunctionSchema schema_;
+  const GoldenFunction function_;
+  const bool widen_;
+  bool mutable_ = false;
+};
+
+}  // namespace
+
+std::shared_ptr<const Reference> MakeGolden(const c10::FunctionSchema& schema,
+                                            GoldenFunction function,
+                                            bool widen) {
+  return std::make_shared<const Golden>(schema, std::move(function), widen);
+}
+
+GoldenSlot& GoldenSlot::Of(const OpKey& op) {
+  // Leaked on purpose: kernels run during static destruction too.
+  static Mutex& mutex = *new Mutex();
+  static std::map<OpKey, GoldenSlot>& slots =
+      *new std::map<OpKey, GoldenSlot>();
+  const MutexLock lock(&mutex);
+  return slots[op];
+}
+
+std::shared_ptr<const Reference> GoldenSlot::Get() const {
+  const MutexLock lock(&mutex_);
+  return golden_;
+}
+
+std::shared_ptr<const Reference> GoldenSlot::Set(
+    std::shared_ptr<const Reference> golden) {
+  const MutexLock lock(&mutex_);
+  golden_.swap(golden);
+  return golden;
+}
+
+}  // namespace flaggems
