@@ -49,12 +49,13 @@ bool IsCapturing(const c10::Device& device) noexcept {
   }
 }
 
-CaptureTolerance::CaptureTolerance() noexcept : mode_(kCaptureModeRelaxed) {
-  if (ExchangeMode() != nullptr) ExchangeMode()(&mode_);
+CaptureTolerance::CaptureTolerance(bool active) noexcept
+    : active_(active && ExchangeMode() != nullptr), mode_(kCaptureModeRelaxed) {
+  if (active_) ExchangeMode()(&mode_);
 }
 
 CaptureTolerance::~CaptureTolerance() {
-  if (ExchangeMode() != nullptr) ExchangeMode()(&mode_);
+  if (active_) ExchangeMode()(&mode_);
 }
 
 }  // namespace flaggems

@@ -11,17 +11,18 @@ namespace flaggems {
 // without a driver. Does not throw.
 bool IsCapturing(const c10::Device& device) noexcept;
 
-// While it lives, what this thread does does not end a capture that another
-// thread has begun on a stream of its own. Costs a few nanoseconds; nothing
-// without a driver.
+// While it lives, and if `active`, what this thread does does not end a capture
+// that another thread has begun on a stream of its own. Costs a few
+// nanoseconds; nothing without a driver.
 class CaptureTolerance {
  public:
-  CaptureTolerance() noexcept;
+  explicit CaptureTolerance(bool active) noexcept;
   ~CaptureTolerance();
   CaptureTolerance(const CaptureTolerance&) = delete;
   CaptureTolerance& operator=(const CaptureTolerance&) = delete;
 
  private:
+  const bool active_;
   int mode_;  // what it was before
 };
 

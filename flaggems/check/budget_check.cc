@@ -116,4 +116,15 @@ Judgement BudgetCheck::JudgeException(const std::exception_ptr& exception) {
   return JudgeThrow(Call({}), thrown);
 }
 
+absl::StatusOr<Recomputed> BudgetCheck::Recompute() {
+  if (too_large_) return absl::UnimplementedError(TooLarge().message);
+  // Written by the reference if it writes: nobody looks at them afterwards.
+  Recomputed result;
+  result.arguments = AllWithOwnLists(before_->arguments());
+  FG_ASSIGN_OR_RETURN(result.outputs,
+                      reference_->Compute(AllWithOwnLists(result.arguments)));
+  result.ranges = before_->ranges();
+  return result;
+}
+
 }  // namespace flaggems

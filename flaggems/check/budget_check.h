@@ -31,6 +31,7 @@ class BudgetCheck final : public CallCheck {
   absl::Status Prepare(absl::Span<const c10::IValue> arguments) override;
   Judgement Judge(absl::Span<const c10::IValue> outputs) override;
   Judgement JudgeException(const std::exception_ptr& exception) override;
+  absl::StatusOr<Recomputed> Recompute() override;
 
  private:
   Judgement TooLarge() const;

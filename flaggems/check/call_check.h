@@ -9,7 +9,9 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "flaggems/check/substitute.h"
 #include "flaggems/judge/judgement.h"
 
 namespace flaggems {
@@ -30,6 +32,11 @@ class CallCheck {
 
   // The kernel threw.
   virtual Judgement JudgeException(const std::exception_ptr& exception) = 0;
+
+  // The call as the reference computes it in the dtypes of the call. Once,
+  // after one of the two said FAIL. kUnimplemented: it was not computed as a
+  // whole; other errors: the reference refuses the call.
+  virtual absl::StatusOr<Recomputed> Recompute() = 0;
 };
 
 }  // namespace flaggems

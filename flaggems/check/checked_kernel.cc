@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <limits>
 #include <optional>
@@ -13,18 +15,23 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "flaggems/aten/dtype_of.h"
 #include "flaggems/aten/guarded_allocator.h"
 #include "flaggems/aten/op_traits_of.h"
+#include "flaggems/aten/stream_capture.h"
+#include "flaggems/aten/visit_tensors.h"
 #include "flaggems/check/budget_check.h"
 #include "flaggems/check/call_check.h"
 #include "flaggems/check/fixed_check.h"
+#include "flaggems/check/substitute.h"
 #include "flaggems/core/check_record.h"
 #include "flaggems/core/dtype.h"
 #include "flaggems/judge/flat_values.h"
+#include "flaggems/policy/op_summary.h"
 #include "flaggems/registry/check_scope.h"
 
 namespace flaggems {
@@ -47,6 +54,9 @@ class CheckedCall {
     record_.call = call;
     record_.device = DeviceOf(arguments);
     record_.inputs = DescribeInputs(arguments);
+    if (session_->on_failure() == OnFailure::kSubstitute) {
+      arguments_ = AllWithOwnLists(arguments);
+    }
     const std::vector<bool>& writable = op.judged.writable;
     for (size_t i = 0; i < writable.size(); ++i) {
       if (writable[i]) written_.push_back(arguments[i]);
@@ -55,6 +65,7 @@ class CheckedCall {
 
   // Keeps what the check needs, before the kernel runs.
   void TakeArguments(absl::Span<const c10::IValue> arguments) {
+    const CaptureTolerance tolerance(on_device());
     prepared_ = check_->Prepare(arguments);
   }
 
@@ -62,6 +73,7 @@ class CheckedCall {
 
   // The kernel returned.
   void Judge(absl::Span<const c10::IValue> outputs) {
+    const CaptureTolerance tolerance(on_device());
     record_.output = DescribeOutputs(outputs);
     if (const auto skip = session_->policy().AdmitOutputs(MaxNumel(outputs))) {
       Skip(*skip);
@@ -82,6 +94,7 @@ class CheckedCall {
 
   // The kernel threw.
   void JudgeException(const std::exception_ptr& exception) {
+    const CaptureTolerance tolerance(on_device());
     if (absl::IsUnimplemented(prepared_)) {
       Skip(Verdict::kSkipUnsupported);
       return;
@@ -89,6 +102,27 @@ class CheckedCall {
     Conclude(prepared_.ok() ? check_->JudgeException(exception)
                             : ErrorOf(prepared_, Verdict::kErrorReference),
              /*dtype=*/"");
+  }
+
+  // What the caller is to get in place of what the kernel gave it; nullopt: the
+  // call did not fail, or nothing is to replace it, or nothing can.
+  std::optional<std::vector<c10::IValue>> Substitutes() {
+    if (session_->on_failure() != OnFailure::kSubstitute || !ended_ ||
+        OutcomeOf(record_.verdict) != Outcome::kFail) {
+      return std::nullopt;
+    }
+    const CaptureTolerance tolerance(on_device());
+    std::vector<c10::IValue> outputs;
+    const absl::StatusOr<Recomputed> reference = check_->Recompute();
+    const absl::Status status =
+        reference.ok()
+            ? Substitute(op_.judged, *reference, arguments_, &outputs)
+            : reference.status();
+    if (status.ok()) return outputs;
+    session_->NoteError(record_.op, absl::StrCat("a wrong result could not be "
+                                                 "substituted: ",
+                                                 status.message()));
+    return std::nullopt;
   }
 
   // Judging threw; ends the call if it has not ended.
@@ -100,6 +134,8 @@ class CheckedCall {
   }
 
  private:
+  bool on_device() const { return record_.device != "cpu"; }
+
   std::unique_ptr<CallCheck> MakeCheck(const CallTraits& traits) {
     if (session_->tolerance_model() == ToleranceModel::kBudget) {
       return std::make_unique<BudgetCheck>(
@@ -169,6 +205,21 @@ class CheckedCall {
     if (runtime_.Conclude(session_.get(), op_, record_.verdict, signature_)) {
       Log();
     }
+    if (session_->on_failure() == OnFailure::kAbort &&
+        OutcomeOf(record_.verdict) == Outcome::kFail) {
+      Abort();
+    }
+  }
+
+  // As the user asked: the process stops where a kernel is wrong.
+  [[noreturn]] void Abort() {
+    session_->Flush().IgnoreError();
+    const std::string text = absl::StrCat(
+        FormatSummaryTable(Summarize(runtime_.ledgers())),
+        "flaggems: ", record_.op.ToString(), " is wrong in call ", record_.call,
+        " (", ReasonName(record_.verdict), "), and on_failure is abort\n");
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    std::abort();
   }
 
   // Turns the judgement of the call with which a bias over all calls becomes
@@ -203,7 +254,8 @@ class CheckedCall {
   const std::shared_ptr<const Reference> reference_;
   const uint64_t signature_;
   CheckRecord record_;
-  std::vector<c10::IValue> written_;  // the arguments that may be
+  std::vector<c10::IValue> written_;    // the arguments that may be
+  std::vector<c10::IValue> arguments_;  // all, if results are substituted
   std::unique_ptr<CallCheck> check_;
   absl::Status prepared_;
   bool ended_ = false;  // its verdict is counted
@@ -245,15 +297,32 @@ class CheckedKernel final : public c10::OperatorKernel {
     } catch (...) {
       const std::exception_ptr exception = std::current_exception();
       if (!Guarded([&] { call->JudgeException(exception); })) call->GiveUp();
-      throw;
+      if (!Replace(*call, stack, below)) throw;
+      return;
     }
     if (!Guarded(
             [&] { call->Judge(absl::MakeConstSpan(*stack).subspan(below)); })) {
       call->GiveUp();
     }
+    Replace(*call, stack, below);
   }
 
  private:
+  // Puts what the call is to return instead onto the stack, if anything.
+  static bool Replace(CheckedCall& call, torch::jit::Stack* stack,
+                      size_t below) {
+    std::optional<std::vector<c10::IValue>> results;
+    Guarded([&] {
+      results = call.Substitutes();
+      // No more allocation below.
+      if (results) stack->reserve(below + results->size());
+    });
+    if (!results) return false;
+    stack->resize(below);
+    for (c10::IValue& result : *results) stack->push_back(std::move(result));
+    return true;
+  }
+
   // Decides on the call; nullopt: it is counted, and only to be run.
   std::optional<CheckedCall> Begin(const c10::OperatorHandle& handle,
                                    const torch::jit::Stack& stack) {

@@ -23,8 +23,8 @@ absl::Status FixedCheck::Prepare(absl::Span<const c10::IValue> arguments) {
     arguments_ = AllWithOwnLists(arguments);
     return absl::OkStatus();
   }
-  FG_ASSIGN_OR_RETURN(Snapshot snapshot, Snapshot::Take(arguments));
-  arguments_ = std::move(snapshot).TakeArguments();
+  FG_ASSIGN_OR_RETURN(before_, Snapshot::Take(arguments));
+  arguments_ = before_->arguments();
   return absl::OkStatus();
 }
 
@@ -39,16 +39,15 @@ std::optional<Judgement> FixedCheck::Denied() const {
 
 Judgement FixedCheck::Judge(absl::Span<const c10::IValue> outputs) {
   if (auto denied = Denied()) return *std::move(denied);
-  const std::vector<c10::IValue> arguments = arguments_;
   if (!reference_->is_operator() &&
-      DropoutOf(op_.handle.schema(), arguments).value_or(0) > 0) {
+      DropoutOf(op_.handle.schema(), arguments_).value_or(0) > 0) {
     return Differs(Verdict::kUntrustedReference, "random: it drops elements");
   }
-  const auto want = reference_->Compute(std::move(arguments_));
-  if (!want.ok()) return ErrorOf(want.status(), Verdict::kErrorReference);
+  want_ = reference_->Compute(AllWithOwnLists(arguments_));
+  if (!want_.ok()) return ErrorOf(want_.status(), Verdict::kErrorReference);
   Judgement judgement = CompareOutputs(
-      outputs, *want, tolerance_,
-      [&](int output) { return IsUnread(op_, arguments, output); });
+      outputs, *want_, tolerance_,
+      [&](int output) { return IsUnread(op_, arguments_, output); });
   // Nobody knows whether the kernel or the golden function is wrong then.
   if (!reference_->is_operator() &&
       (judgement.verdict == Verdict::kFailCount ||
@@ -71,13 +70,22 @@ Judgement FixedCheck::JudgeException(const std::exception_ptr& exception) {
                                 thrown.message()));
   }
   // Right if the reference refuses the call too.
-  const auto want = reference_->Compute(std::move(arguments_));
-  if (!want.ok() && !absl::IsInternal(want.status()) &&
-      !absl::IsUnimplemented(want.status())) {
-    return ErrorOf(want.status(), Verdict::kErrorReference);
+  want_ = reference_->Compute(AllWithOwnLists(arguments_));
+  if (!want_.ok() && !absl::IsInternal(want_.status()) &&
+      !absl::IsUnimplemented(want_.status())) {
+    return ErrorOf(want_.status(), Verdict::kErrorReference);
   }
-  return Differs(want.ok() ? Verdict::kFailThrow : Verdict::kPass,
+  return Differs(want_.ok() ? Verdict::kFailThrow : Verdict::kPass,
                  std::string(thrown.message()));
+}
+
+absl::StatusOr<Recomputed> FixedCheck::Recompute() {
+  if (!want_.ok()) return want_.status();
+  Recomputed result;
+  result.arguments = arguments_;
+  result.outputs = *want_;
+  if (before_) result.ranges = before_->ranges();
+  return result;
 }
 
 }  // namespace flaggems

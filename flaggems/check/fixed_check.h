@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "flaggems/aten/snapshot.h"
 #include "flaggems/check/call_check.h"
 #include "flaggems/comparator/tolerance.h"
 #include "flaggems/judge/kernel_call.h"
@@ -24,6 +25,7 @@ class FixedCheck final : public CallCheck {
   absl::Status Prepare(absl::Span<const c10::IValue> arguments) override;
   Judgement Judge(absl::Span<const c10::IValue> outputs) override;
   Judgement JudgeException(const std::exception_ptr& exception) override;
+  absl::StatusOr<Recomputed> Recompute() override;
 
  private:
   // No reference may compute the call; its arguments are on the CPU.
@@ -32,7 +34,10 @@ class FixedCheck final : public CallCheck {
   const JudgedOp& op_;
   const std::shared_ptr<const Reference> reference_;
   const Tolerance tolerance_;
+  // Copies, or the call's own if the reference does not write them.
   std::vector<c10::IValue> arguments_;
+  std::optional<Snapshot> before_;
+  absl::StatusOr<std::vector<c10::IValue>> want_;
 };
 
 }  // namespace flaggems
