@@ -46,6 +46,7 @@ absl::StatusOr<PolicyOptions> PolicyOptionsOf(const PrecisionOptions& options) {
   policy.max_checks = options.max_checks;
   policy.max_numel = options.max_numel;
   policy.log_once = options.log_once;
+  policy.log_all = options.log_all;
   policy.insist_after_failure = options.on_failure == OnFailure::kSubstitute;
   policy.skip = options.skip;
   policy.no_skip = options.no_skip;

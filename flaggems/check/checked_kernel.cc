@@ -80,7 +80,7 @@ class CheckedCall {
       return;
     }
     if (absl::IsUnimplemented(prepared_)) {
-      Skip(Verdict::kSkipUnsupported);
+      SkipUnsupported();
       return;
     }
     Judgement judgement = prepared_.ok()
@@ -96,7 +96,7 @@ class CheckedCall {
   void JudgeException(const std::exception_ptr& exception) {
     const CaptureTolerance tolerance(on_device());
     if (absl::IsUnimplemented(prepared_)) {
-      Skip(Verdict::kSkipUnsupported);
+      SkipUnsupported();
       return;
     }
     Conclude(prepared_.ok() ? check_->JudgeException(exception)
@@ -151,8 +151,14 @@ class CheckedCall {
   }
 
   void Skip(Verdict verdict) {
+    record_.verdict = verdict;
     ended_ = true;
-    runtime_.Abandon(session_.get(), op_, verdict, signature_);
+    if (runtime_.Abandon(session_.get(), op_, verdict, signature_)) Log();
+  }
+
+  void SkipUnsupported() {
+    record_.message = std::string(prepared_.message());
+    Skip(Verdict::kSkipUnsupported);
   }
 
   // TorchName() of a result, counted as Judgement::output_index is; empty if it
@@ -177,14 +183,7 @@ class CheckedCall {
     if (OutcomeOf(judgement.verdict) == Outcome::kFail &&
         session_->policy().Suppressed(op_.judged.traits.key, dtype,
                                       judgement.verdict)) {
-      ended_ = true;
-      runtime_.Conclude(session_.get(), op_, Verdict::kSkipSuppressed,
-                        signature_);
-      return;
-    }
-    if (OutcomeOf(judgement.verdict) == Outcome::kSkip) {
-      Skip(judgement.verdict);
-      return;
+      judgement.verdict = Verdict::kSkipSuppressed;
     }
     if (judgement.verdict == Verdict::kPass) AddRounding(judgement);
     record_.verdict = judgement.verdict;
@@ -197,7 +196,14 @@ class CheckedCall {
     record_.want = std::move(judgement.want);
     record_.message = std::move(judgement.message);
     if (judgement.allowed) record_.atol = *judgement.allowed;
-    if (judgement.score) op_.ledger->NoteScore(*judgement.score);
+    const bool suppressed = record_.verdict == Verdict::kSkipSuppressed;
+    if (OutcomeOf(record_.verdict) == Outcome::kSkip && !suppressed) {
+      Skip(record_.verdict);
+      return;
+    }
+    if (judgement.score && !suppressed) {
+      op_.ledger->NoteScore(*judgement.score);
+    }
     if (OutcomeOf(record_.verdict) == Outcome::kError) {
       session_->NoteError(record_.op, record_.message);
     }

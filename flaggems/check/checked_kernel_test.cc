@@ -410,6 +410,25 @@ TEST_F(CheckedKernelTest, AThrowingReferenceIsAnError) {
                                                  "reference broke")));
 }
 
+TEST_F(CheckedKernelTest, LogAllLogsWhatWasNotJudgedWithItsReason) {
+  PolicyOptions policy;
+  policy.log_all = true;
+  policy.max_numel = 10;
+  Start(policy);
+  Make("twice", kTwice, kTwice);
+  Call(F32({1}));
+  EXPECT_TRUE(records().empty());
+  Call(at::ones({0}));
+  reference_->status = absl::InternalError("reference broke");
+  Call(F32({1}));
+  ASSERT_EQ(records().size(), 2u);
+  EXPECT_EQ(records()[0].verdict, Verdict::kUntrustedEmpty);
+  EXPECT_EQ(records()[0].inputs.size(), 1u);
+  EXPECT_EQ(records()[0].call, 2);
+  EXPECT_EQ(records()[1].verdict, Verdict::kErrorReference);
+  EXPECT_EQ(records()[1].message, "reference broke");
+}
+
 TEST_F(CheckedKernelTest, WithoutAReferenceCallsAreUnsupported) {
   Start();
   Make("twice", kTwice, kTwice)->judged.reference = ReferenceSource();

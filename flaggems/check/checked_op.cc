@@ -88,14 +88,14 @@ bool CheckRuntime::Conclude(const CheckSession* session, const CheckedOp& op,
   return log;
 }
 
-void CheckRuntime::Abandon(const CheckSession* session, const CheckedOp& op,
+bool CheckRuntime::Abandon(const CheckSession* session, const CheckedOp& op,
                            Verdict verdict, uint64_t signature) {
   const MutexLock lock(&mutex_);
-  if (IsLatest(session)) {
-    session->policy().OnAbandoned(*op.ledger, verdict, signature);
-  } else {
+  if (!IsLatest(session)) {
     op.ledger->ReturnSlot();
+    return false;
   }
+  return session->policy().OnAbandoned(*op.ledger, verdict, signature);
 }
 
 }  // namespace flaggems

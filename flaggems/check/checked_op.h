@@ -63,12 +63,12 @@ class CheckRuntime {
 
   // An admitted call of `session` ended in `verdict`, or was not judged after
   // all. Counts it, and lets the gate forward if every later call would end in
-  // the same verdict. Conclude() returns whether to log the call. If another
+  // the same verdict. Returns whether to log the call. If another
   // session was opened meanwhile the call is none of its calls: only its slot
   // is given back, and a failure is still logged to the session's own log.
   bool Conclude(const CheckSession* session, const CheckedOp& op,
                 Verdict verdict, uint64_t signature = 0);
-  void Abandon(const CheckSession* session, const CheckedOp& op,
+  bool Abandon(const CheckSession* session, const CheckedOp& op,
                Verdict verdict, uint64_t signature = 0);
 
   // Lets the gate of `op` forward if every later call would end in the same

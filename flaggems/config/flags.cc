@@ -37,12 +37,20 @@ struct BoolFlag {
   std::atomic<int> updates;
 };
 
-enum { kCheck, kPoison, kLogOnce, kLogToStderr, kSummaryAtExit, kNumBoolFlags };
+enum {
+  kCheck,
+  kPoison,
+  kLogOnce,
+  kLogAll,
+  kLogToStderr,
+  kSummaryAtExit,
+  kNumBoolFlags
+};
 
 BoolFlag bool_flags[kNumBoolFlags] = {
-    {"precision_check", {0}},           {"precision_poison", {0}},
-    {"precision_log_once", {0}},        {"precision_log_to_stderr", {0}},
-    {"precision_summary_at_exit", {0}},
+    {"precision_check", {0}},         {"precision_poison", {0}},
+    {"precision_log_once", {0}},      {"precision_log_all", {0}},
+    {"precision_log_to_stderr", {0}}, {"precision_summary_at_exit", {0}},
 };
 
 template <int kFlag>
@@ -70,6 +78,8 @@ ABSL_FLAG(bool, precision_poison, false, HelpOf("poison"))
     .OnUpdate(CountUpdate<kPoison>);
 ABSL_FLAG(bool, precision_log_once, true, HelpOf("log_once"))
     .OnUpdate(CountUpdate<kLogOnce>);
+ABSL_FLAG(bool, precision_log_all, false, HelpOf("log_all"))
+    .OnUpdate(CountUpdate<kLogAll>);
 ABSL_FLAG(std::string, precision_on_failure, "", HelpOf("on_failure"));
 ABSL_FLAG(std::string, precision_path, "", HelpOf("path"));
 ABSL_FLAG(std::string, precision_format, "", HelpOf("format"));

@@ -183,14 +183,15 @@ INSTANTIATE_TEST_SUITE_P(
           "--precision_path=/a/b.log", "--precision_format=jsonl",
           "--precision_skip=mm,add.out", "--precision_no_skip=clone",
           "--precision_atol=0", "--precision_log_once=false",
-          "--precision_reference_dtype=double", "--precision_tolerance=budget",
-          "--precision_throttle=spread", "--precision_memory_mb=1",
-          "--precision_poison", "--precision_policy_file=p.tsv",
-          "--precision_suppressions=s.txt"},
+          "--precision_log_all", "--precision_reference_dtype=double",
+          "--precision_tolerance=budget", "--precision_throttle=spread",
+          "--precision_memory_mb=1", "--precision_poison",
+          "--precision_policy_file=p.tsv", "--precision_suppressions=s.txt"},
          {},
          "tolerance=budget atol=0.0 reference_dtype=double throttle=spread "
          "max_checks=0 max_numel=7 memory_mb=1 poison=true log_once=false "
-         "path=/a/b.log format=jsonl skip=mm,add.out no_skip=clone "
+         "log_all=true path=/a/b.log format=jsonl skip=mm,add.out "
+         "no_skip=clone "
          "policy_file=p.tsv suppressions=s.txt"},
     }),
     [](const TestParamInfo<Case>& info) { return info.param.name; });

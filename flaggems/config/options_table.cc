@@ -260,6 +260,11 @@ constexpr OptionField kFields[] = {
      "Each operator logs one failure and is then no longer checked; false: "
      "every failure is logged.",
      &Set<&O::log_once>, &Get<&O::log_once>, &Always},
+    {"log_all", "bool", "false", "", "true or false",
+     "Log every call that is no PASS: beside failures those that end in ERROR, "
+     "UNTRUSTED or SKIP for something in the call itself, not those that the "
+     "throttle or the skip list leaves out.",
+     &Set<&O::log_all>, &Get<&O::log_all>, &Always},
     {"on_failure", "string", "log", "", "one of log, substitute, abort",
      "What a failure does besides being logged; substitute: the caller gets "
      "what the reference computed, from then on at every call of the operator; "

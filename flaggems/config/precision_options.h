@@ -76,6 +76,11 @@ struct PrecisionOptions {
   // goes on being checked and every failure is logged.
   bool log_once = true;
 
+  // Log every call that was looked at and is no PASS, with the reason: beside
+  // failures what ends in ERROR, UNTRUSTED or SKIP for something in the call
+  // itself. Calls that the throttle or the skip list leaves out are not.
+  bool log_all = false;
+
   // kSubstitute: an operator that failed is checked on every later call,
   // whatever throttle and log_once say, so that no wrong result of it is used
   // any more. (A wrong call before the first that is checked is.) kAbort: the

@@ -144,6 +144,7 @@ TEST(OriginalTest, HasTheDefaultsOfTheOriginal) {
   EXPECT_EQ(options.max_checks, 10);
   EXPECT_EQ(options.max_numel, 1000000);
   EXPECT_TRUE(options.log_once);
+  EXPECT_FALSE(options.log_all);
   EXPECT_EQ(options.tolerance, ToleranceModel::kFixed);
   EXPECT_EQ(options.reference_dtype, ReferenceDtype::kSame);
   EXPECT_EQ(options.throttle, Throttle::kFirst);
@@ -201,6 +202,7 @@ TEST(OptionFieldsTest, EachRowSetsItsOwnFieldOnly) {
       {"memory_mb", "7"},
       {"poison", "true"},
       {"log_once", "false"},
+      {"log_all", "true"},
       {"on_failure", "abort"},
       {"path", "/a b/c"},
       {"format", "jsonl"},

@@ -66,20 +66,22 @@ bool Policy::OnVerdict(OpLedger& ledger, Verdict verdict,
   const Outcome outcome = OutcomeOf(verdict);
   if (outcome == Outcome::kUntrusted) {
     ReturnSlot(ledger, signature);
-    return false;
+    return options_.log_all;
   }
   // Marked before the check counts as finished; see Settled().
   if (outcome == Outcome::kFail) ledger.MarkFailed();
-  const bool log = outcome == Outcome::kFail &&
-                   (!options_.log_once || ledger.MarkReported());
+  const bool log = outcome == Outcome::kFail
+                       ? !options_.log_once || ledger.MarkReported()
+                       : options_.log_all && outcome != Outcome::kPass;
   ledger.FinishCheck();
   return log;
 }
 
-void Policy::OnAbandoned(OpLedger& ledger, Verdict verdict,
+bool Policy::OnAbandoned(OpLedger& ledger, Verdict verdict,
                          uint64_t signature) const {
   ledger.Count(verdict);
   ReturnSlot(ledger, signature);
+  return options_.log_all;
 }
 
 void Policy::ReturnSlot(OpLedger& ledger, uint64_t signature) const {

@@ -30,6 +30,7 @@ struct PolicyOptions {
   int64_t max_checks = 10;
   int64_t max_numel = 1'000'000;
   bool log_once = true;
+  bool log_all = false;
   // An operator that failed is checked on every later call, whatever the
   // throttle says and whether it is reported or not.
   bool insist_after_failure = false;
@@ -79,15 +80,15 @@ class Policy {
   // Counts the verdict of an admitted call and ends its check. UNTRUSTED gives
   // the slot back: the call proved nothing. kSkipSuppressed does not: the call
   // was judged. `signature` is CallTraits::signature. Returns whether to log
-  // the call: FAIL, and with log_once the first of this operator only. (A
+  // the call: FAIL, and with log_once the first of this operator only (a
   // failure found by a second thread in the meantime counts as FAIL, but is not
-  // logged.)
+  // logged); with log_all also every ERROR, UNTRUSTED and SKIP.
   bool OnVerdict(OpLedger& ledger, Verdict verdict,
                  uint64_t signature = 0) const;
 
   // An admitted call was not judged after all (its verdict is a SKIP): counts
-  // it and gives the slot back.
-  void OnAbandoned(OpLedger& ledger, Verdict verdict,
+  // it and gives the slot back. Returns whether to log the call (log_all).
+  bool OnAbandoned(OpLedger& ledger, Verdict verdict,
                    uint64_t signature = 0) const;
 
   // The verdict in which every later call of the operator ends whatever its

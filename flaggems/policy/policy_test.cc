@@ -208,6 +208,36 @@ TEST(PolicyTest, OnlyFailuresAreLogged) {
   EXPECT_FALSE(ledger.reported());
 }
 
+TEST(PolicyTest, WithLogAllAllButPassIsLogged) {
+  PolicyOptions options = Options(100, /*log_once=*/false);
+  options.log_all = true;
+  const Policy policy(options);
+  OpLedger ledger(kMm);
+  for (int i = 0; i < kNumVerdicts; ++i) {
+    const Verdict verdict = static_cast<Verdict>(i);
+    ASSERT_EQ(policy.Admit(ledger, {}), std::nullopt);
+    if (OutcomeOf(verdict) == Outcome::kSkip) {
+      EXPECT_TRUE(policy.OnAbandoned(ledger, verdict)) << ReasonName(verdict);
+    } else {
+      EXPECT_EQ(policy.OnVerdict(ledger, verdict), verdict != Verdict::kPass)
+          << ReasonName(verdict);
+    }
+    EXPECT_EQ(ledger.count(verdict), 1);
+  }
+}
+
+// What log_once says of failures holds with log_all, too.
+TEST(PolicyTest, WithLogAllAndLogOnceOneFailureIsLogged) {
+  PolicyOptions options = Options(100);
+  options.log_all = true;
+  const Policy policy(options);
+  OpLedger ledger(kMm);
+  ASSERT_EQ(policy.Admit(ledger, {}), std::nullopt);
+  ASSERT_EQ(policy.Admit(ledger, {}), std::nullopt);
+  EXPECT_TRUE(policy.OnVerdict(ledger, Verdict::kFailValue));
+  EXPECT_FALSE(policy.OnVerdict(ledger, Verdict::kFailValue));
+}
+
 TEST(PolicyTest, UntrustedCallsGiveTheirSlotBack) {
   const Policy policy(Options(1));
   OpLedger ledger(kMm);
