@@ -1,0 +1,199 @@
+"""Adds the results of pairs up, by aten overload."""
+
+import collections
+import json
+import re
+
+import torch
+
+
+class OpTraits:
+    """What an operator's tags and schema say."""
+
+    def __init__(self, name):
+        base, _, overload = name.partition(".")
+        qualified = base if "::" in base else "aten::" + base
+        _, _, tags = torch._C._get_operation_overload(qualified, overload)
+        schema = torch._C._get_schema(qualified, overload)
+        self.random = torch.Tag.nondeterministic_seeded in tags
+        self.view = any(
+            value.alias_info is not None and not value.alias_info.is_write
+            for value in schema.returns)
+
+
+def dtype_of(record):
+    """Of the failing output, else of the first tensor."""
+    output = record["output"]
+    if isinstance(output, list) and record["output_index"] < len(output):
+        output = output[record["output_index"]]
+    for value in (output, *record["inputs"]):
+        found = re.search(r"torch\.(\w+)", str(value))
+        if found:
+            return found.group(1)
+    return "none"
+
+
+class Reason:
+    """The calls of one operator that ended in one way that is no PASS."""
+
+    def __init__(self):
+        self.calls = 0
+        self.known = 0
+        self.dtypes = collections.Counter()
+        self.messages = collections.Counter()
+        self.example = None
+
+    def add(self, record, known, opinfo):
+        self.dtypes[dtype_of(record)] += 1
+        self.messages[record.get("message") or ""] += 1
+        if known is not None:
+            self.known += 1
+            known.calls += 1
+        score = record["score"] or 0
+        is_known = known is not None
+        if self.example is None or (is_known, -score) < (
+                self.example["known"], -(self.example["score"] or 0)):
+            self.example = dict(record, known=is_known, opinfo=opinfo)
+
+    def to_json(self):
+        return {
+            "calls": self.calls,
+            "known": self.known,
+            "dtypes": self.dtypes,
+            "messages": dict(self.messages.most_common(5)),
+            "example": self.example,
+        }
+
+
+class Op:
+
+    def __init__(self, name):
+        self.name = name
+        self.traits = OpTraits(name)
+        self.calls = self.passed = 0
+        self.worst_score = 0.0
+        self.dtypes = set()
+        self.reasons = collections.defaultdict(Reason)
+
+    @property
+    def counts(self):
+        """Whether its calls are to end in PASS."""
+        return not self.traits.random and not self.traits.view
+
+    def unexplained(self):
+        return sum(reason.calls - reason.known
+                   for name, reason in self.reasons.items()
+                   if name.startswith("FAIL"))
+
+    def to_json(self):
+        return {
+            "calls": self.calls,
+            "passed": self.passed,
+            "worst_score": self.worst_score,
+            "random": self.traits.random,
+            "view": self.traits.view,
+            "dtypes": sorted(self.dtypes),
+            "reasons": {name: reason.to_json()
+                        for name, reason in sorted(self.reasons.items())},
+        }
+
+
+class Aggregate:
+
+    def __init__(self, known):
+        self.known = known
+        self.ops = {}
+        self.lost = []
+        self.refused = collections.Counter()
+        self.pairs = self.samples = self.backward = 0
+        self.opinfos = set()
+
+    def add(self, pair):
+        self.pairs += 1
+        self.opinfos.add(pair["op"])
+        for lost in pair["lost"]:
+            self.lost.append(dict(lost, op=pair["op"], dtype=pair["dtype"]))
+        if "summary" not in pair:
+            return
+        self.samples += pair["samples"]
+        self.backward += pair["backward"]
+        for text, count in pair["refused"].items():
+            self.refused[text] += count
+        for row in pair["summary"]:
+            self._add_summary(row, pair["dtype"])
+        for record in pair["log"]:
+            self._add_record(record, pair["op"])
+
+    def _op(self, name):
+        if name not in self.ops:
+            self.ops[name] = Op(name)
+        return self.ops[name]
+
+    def _add_summary(self, row, dtype):
+        # reentrant: the checker's own references.
+        calls = row["calls"] - row["skipped"].get("reentrant", 0)
+        if calls == 0:
+            return
+        op = self._op(row["op"])
+        op.calls += calls
+        op.passed += row["passed"]
+        op.worst_score = max(op.worst_score, row["worst_score"] or 0)
+        op.dtypes.add(dtype)
+        for status, reasons in (("FAIL", row["failed_by_reason"]),
+                                ("SKIP", row["skipped"]),
+                                ("ERROR", row["errors"]),
+                                ("UNTRUSTED", row["untrusted"])):
+            for reason, count in reasons.items():
+                if reason != "reentrant":
+                    op.reasons["%s %s" % (status, reason)].calls += count
+
+    def _add_record(self, record, opinfo):
+        known = None
+        if record["status"] == "FAIL":
+            known = next((each for each in self.known if each.matches(
+                record["op"], dtype_of(record), record["reason"], opinfo)),
+                         None)
+        reason = "%s %s" % (record["status"], record["reason"])
+        self._op(record["op"]).reasons[reason].add(record, known, opinfo)
+
+    def counted(self):
+        """(calls, PASS among them) of deterministic operators, no views."""
+        ops = [op for op in self.ops.values() if op.counts]
+        return sum(op.calls for op in ops), sum(op.passed for op in ops)
+
+    def judged(self):
+        """Overloads of which at least one call ended in PASS or FAIL."""
+        return sum(
+            op.passed > 0 or any(r.startswith("FAIL") for r in op.reasons)
+            for op in self.ops.values())
+
+    def by_reason(self):
+        """{(reason, whether the operators count): calls}"""
+        total = collections.Counter()
+        for op in self.ops.values():
+            total["PASS", op.counts] += op.passed
+            for name, reason in op.reasons.items():
+                total[name, op.counts] += reason.calls
+        return total
+
+    def unexplained(self):
+        return sum(op.unexplained() for op in self.ops.values())
+
+    def is_clean(self):
+        return self.unexplained() == 0 and not self.lost
+
+    def write(self, path):
+        calls, passed = self.counted()
+        with open(path, "w") as file:
+            json.dump({
+                "torch": torch.__version__,
+                "pairs": self.pairs,
+                "samples": self.samples,
+                "backward": self.backward,
+                "counted_calls": calls,
+                "counted_passed": passed,
+                "lost": self.lost,
+                "refused": self.refused,
+                "ops": {name: op.to_json()
+                        for name, op in sorted(self.ops.items())},
+            }, file, indent=1, sort_keys=True)

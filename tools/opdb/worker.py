@@ -1,0 +1,147 @@
+"""One process that runs samples of torch's operator database, checked.
+
+Reads one JSON object a line from stdin, {"op": index, "dtype": name, "skip":
+[numbers of samples]}, and answers on stdout: {"sample": i} before each sample,
+so that whoever waits knows which one did not come back, and at the end
+{"result": ...}. opdb.py starts it.
+"""
+
+import argparse
+import json
+import os
+import random
+import sys
+import warnings
+
+import numpy
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+from library import Library
+
+# Every call is checked and every one that is no PASS is logged.
+OPTIONS = {
+    "profile": "strict",
+    "max_checks": "1000000",
+    "log_once": "false",
+    "log_all": "true",
+    "summary_at_exit": "false",
+}
+
+
+def seed(number):
+    torch.manual_seed(number)
+    random.seed(number)
+    numpy.random.seed(number % 2**32)
+
+
+def tensors_of(value):
+    """The tensors in a nest of lists, tuples and dictionaries."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from tensors_of(item)
+    elif isinstance(value, dict):
+        yield from tensors_of(list(value.values()))
+
+
+def backward(sample, result):
+    """The gradients of the first result that has one, with random weights."""
+    inputs = [
+        x for x in tensors_of([sample.input, sample.args, sample.kwargs])
+        if x.requires_grad
+    ]
+    outputs = [x for x in tensors_of(result) if x.requires_grad]
+    if not inputs or not outputs:
+        return False
+    with torch.no_grad():
+        weights = torch.rand(outputs[0].shape).add(0.5).to(outputs[0].dtype)
+    torch.autograd.grad(outputs[0], inputs, weights, allow_unused=True)
+    return True
+
+
+class Run:
+    """One row of the database with one dtype."""
+
+    def __init__(self, library, log, number, seed_number):
+        self._library = library
+        self._log = log
+        self._seed = seed_number
+        self._op = op_db[number]
+
+    def samples(self, dtype):
+        # The checker is off: what makes the samples is not what is judged.
+        seed(self._seed)
+        grad = self._op.supports_autograd and dtype in (
+            self._op.supported_backward_dtypes("cpu"))
+        return list(self._op.sample_inputs("cpu", dtype, requires_grad=grad))
+
+    def run(self, dtype_name, skip, report):
+        result = {"samples": 0, "backward": 0, "refused": {}}
+        try:
+            samples = self.samples(getattr(torch, dtype_name))
+        except Exception as error:
+            result["refused"] = {"no samples: " + first_line(error): 1}
+            return dict(result, summary=[], log=[])
+        self._library.call(
+            "enable_precision_check", options=dict(OPTIONS, path=self._log))
+        try:
+            for i, sample in enumerate(samples):
+                if i in skip:
+                    continue
+                report({"sample": i})
+                seed(self._seed + i)
+                self.sample(sample, result)
+                samples[i] = None
+            result["summary"] = self._library.call("summary")
+        finally:
+            self._library.call("disable_precision_check")
+        with open(self._log) as log:
+            result["log"] = [json.loads(line) for line in log]
+        return result
+
+    def sample(self, sample, result):
+        result["samples"] += 1
+        try:
+            output = self._op.op(sample.input, *sample.args, **sample.kwargs)
+            result["backward"] += backward(sample, output)
+        except Exception as error:
+            # As many samples show that a call is refused.
+            text = first_line(error)
+            result["refused"][text] = result["refused"].get(text, 0) + 1
+
+
+def first_line(error):
+    text = "%s: %s" % (type(error).__name__, error)
+    return text.splitlines()[0][:160]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--log", required=True, help="a file that it may write")
+    parser.add_argument("--seed", type=int, required=True)
+    arguments = parser.parse_args()
+
+    # What operators print must not come between the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def report(answer):
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    library = Library(arguments.library)
+    observed = library.call("observe", include=["aten::*"])
+    report({"observed": observed["ops"]})
+    for line in sys.stdin:
+        request = json.loads(line)
+        run = Run(library, arguments.log, request["op"], arguments.seed)
+        report({"result": run.run(request["dtype"], request["skip"], report)})
+
+
+if __name__ == "__main__":
+    main()
