@@ -33,6 +33,11 @@ def dtype_of(record):
     return "none"
 
 
+def rank(example):
+    # "Infinity" is a text in JSON lines.
+    return not example["known"], float(example["score"] or 0)
+
+
 class Reason:
     """The calls of one operator that ended in one way that is no PASS."""
 
@@ -49,11 +54,10 @@ class Reason:
         if known is not None:
             self.known += 1
             known.calls += 1
-        score = record["score"] or 0
-        is_known = known is not None
-        if self.example is None or (is_known, -score) < (
-                self.example["known"], -(self.example["score"] or 0)):
-            self.example = dict(record, known=is_known, opinfo=opinfo)
+        # An unknown one before known ones, then the worst.
+        example = dict(record, known=known is not None, opinfo=opinfo)
+        if self.example is None or rank(example) > rank(self.example):
+            self.example = example
 
     def to_json(self):
         return {

@@ -99,7 +99,7 @@ def example(record):
     parts = ["%s: %s -> %s" % (record["opinfo"], ", ".join(map(str, record["inputs"])),
                                record["output"])]
     if record["score"]:
-        parts.append("score %.3g" % record["score"])
+        parts.append("score %.3g" % float(record["score"]))
     if record["worst_index"] is not None:
         parts.append("at %s got %s want %s" % (tuple(record["worst_index"]),
                                                record["got"], record["want"]))
