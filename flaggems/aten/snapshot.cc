@@ -93,6 +93,8 @@ at::Tensor OnCopy(const at::Tensor& tensor, const Ranges& ranges) {
   }
   copy._set_conj(tensor.is_conj());
   copy._set_neg(tensor.is_neg());
+  // Some kernels refuse a call, or choose a way, by it.
+  if (tensor.requires_grad()) copy.set_requires_grad(true);
   return copy;
 }
 

@@ -105,6 +105,14 @@ INSTANTIATE_TEST_SUITE_P(Tensors, SnapshotTensorTest,
                          testing::ValuesIn(TensorCases()),
                          [](const auto& info) { return info.param.name; });
 
+TEST(SnapshotTest, KeepsWhetherAGradientIsWanted) {
+  const at::Tensor x = at::ones({2}).requires_grad_(true);
+  const auto snapshot = Snapshot::Take({x, at::ones({2})});
+  ASSERT_THAT(snapshot, IsOk());
+  EXPECT_TRUE(snapshot->arguments()[0].toTensor().requires_grad());
+  EXPECT_FALSE(snapshot->arguments()[1].toTensor().requires_grad());
+}
+
 TEST(SnapshotTest, SharedStorageStaysShared) {
   const at::Tensor base = at::arange(10.);
   const std::vector<c10::IValue> copies =

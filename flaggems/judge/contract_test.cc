@@ -300,6 +300,14 @@ std::vector<ContractCase> Cases() {
        Verdict::kFailArgument,
        "beside output 1"},
 
+      // The reference resolves conjugates, which makes a copy.
+      {"ViewOfAConjugate",
+       "aten::squeeze.dim",
+       {at::complex(m, m).view({1, -1}).conj(), 0},
+       NativeKernelOf("aten::squeeze.dim"),
+       Verdict::kPass,
+       ""},
+
       {"BoolNeverWritten",
        "aten::gt.Scalar",
        {x, 0},

@@ -55,12 +55,13 @@ class CallJudge {
     Judgement judgement = std::move(worst_).value_or(
         Differs(Verdict::kUntrustedEmpty, "no result"));
     judgement.rounding = std::move(rounding_);
-    // A view has the right elements whatever they are.
-    if (judgement.verdict == Verdict::kUntrustedAllNan &&
-        op_class == OpClass::kView) {
-      judgement.verdict = Verdict::kPass;
-    }
-    if (judgement.verdict == Verdict::kPass && AllZero()) {
+    if (op_class == OpClass::kView) {
+      // Where it lies and how is what is promised; it has the right elements
+      // whatever they are, and if there are none.
+      if (OutcomeOf(judgement.verdict) == Outcome::kUntrusted) {
+        judgement.verdict = Verdict::kPass;
+      }
+    } else if (judgement.verdict == Verdict::kPass && AllZero()) {
       judgement.verdict = Verdict::kUntrustedAllZero;
     }
     return judgement;

@@ -383,6 +383,7 @@ class NumberJudge {
     }
     const double scale = tiny ? share * kFloat64Scale : share;
     std::vector<double> changes;
+    std::vector<double> changed;  // those above 0
     std::vector<double> ratios;
     if (numel > 1 && made > 0) {
       changes.reserve(static_cast<size_t>(numel));
@@ -390,6 +391,7 @@ class NumberJudge {
       for (int64_t i = 0; i < numel; ++i) {
         if (!std::isfinite(w[i]) || !std::isfinite(p[i])) continue;
         changes.push_back(p[i]);
+        if (p[i] > 0) changed.push_back(p[i]);
         if (w[i] > 0) ratios.push_back(p[i] / w[i]);
       }
     }
@@ -401,12 +403,15 @@ class NumberJudge {
     // median.
     // Where an element depends on elements of its own alone, its size is no
     // measure for that of others.
-    const double median = call_.op.handle.hasTag(at::Tag::pointwise)
-                              ? 0
-                              : Median(std::move(changes));
+    // Elements that nothing reaches (padding) say nothing about those that
+    // something does.
+    const bool pointwise = call_.op.handle.hasTag(at::Tag::pointwise);
+    const double median = pointwise ? 0 : Median(std::move(changes));
+    const double median_changed = pointwise ? 0 : Median(std::move(changed));
     const double median_ratio = Median(std::move(ratios));
     for (int64_t i = 0; i < numel; ++i) {
-      const double floor = std::max(median, w[i] * median_ratio);
+      const double floor =
+          std::max(p[i] > 0 ? median_changed : median, w[i] * median_ratio);
       const double change = (p[i] > floor ? p[i] : floor) * scale;
       p[i] = w[i] + std::max(change, underflow) / budget_.unit_roundoff;
     }
@@ -444,7 +449,9 @@ class NumberJudge {
       has_scalar = has_scalar || value.isDouble() || HoldsDouble(value);
     }
     std::optional<c10::ScalarType> narrow;
+    bool has_tensor = false;
     VisitTensors(call_.before.arguments(), [&](const at::Tensor& tensor) {
+      has_tensor = true;
       const bool wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();
       has_scalar = has_scalar || wrapped ||
                    (tensor.dim() == 0 && tensor.scalar_type() == c10::kDouble);
@@ -453,6 +460,10 @@ class NumberJudge {
       }
     });
     if (!has_scalar) return {};
+    // A factory has no tensor that says it.
+    if (!has_tensor && IsReducedPrecision(got_.scalar_type())) {
+      narrow = got_.scalar_type();
+    }
     std::vector<c10::ScalarType> types;
     if (got_.scalar_type() != c10::kDouble &&
         got_.scalar_type() != c10::kComplexDouble) {
@@ -571,7 +582,7 @@ class NumberJudge {
   }
 
   // The budget with what torch's own kernels lose by rounding in between.
-  std::optional<Budget> NativeAllowance() const {
+  std::optional<Budget> NativeAllowance() {
     // A float32 result of 16-bit inputs has their roundings in it.
     if (!IsReducedPrecision(got_.scalar_type()) && InputRoundoff() < 0x1p-12) {
       return std::nullopt;
@@ -583,7 +594,25 @@ class NumberJudge {
     if (allowance.condition == Budget::Condition::kNone) {
       allowance.condition = Budget::Condition::kReference;
     }
+    if (got_.scalar_type() == c10::kHalf) AddSubnormalSteps(allowance);
     return allowance;
+  }
+
+  // An intermediate result below float16's smallest normal number is off by as
+  // much as one of that size, however small it is.
+  void AddSubnormalSteps(Budget& allowance) {
+    constexpr double kSmallestNormal = 0x1p-14;
+    at::Tensor floored = at::zeros(want_.sizes(), want_.options());
+    if (allowance.condition == Budget::Condition::kConstant) {
+      floored.fill_(allowance.constant);
+    } else {
+      floored = allowance.condition == Budget::Condition::kArray
+                    ? conditions_
+                    : Magnitude(want_);
+    }
+    allowed_conditions_ = floored.clamp_min(kSmallestNormal).contiguous();
+    allowance.condition = Budget::Condition::kArray;
+    allowance.conditions = ArrayViewOf(allowed_conditions_);
   }
 
   Judgement Describe(const Comparison& comparison,
@@ -627,6 +656,7 @@ class NumberJudge {
   const at::Tensor& got_;
   at::Tensor want_;
   at::Tensor conditions_;
+  at::Tensor allowed_conditions_;  // of the native allowance
   Budget budget_;
 };
 

@@ -357,6 +357,36 @@ std::vector<NumbersCase> ConditionCases() {
        {F32({1e6, 3.1415927})},
        NativeKernelOf("aten::sin"),
        Verdict::kPass},
+      {"LogspaceOfLargeExponents",
+       "aten::logspace",
+       {0, 30, 16},
+       [](Values) -> Values { return {at::pow(10, at::linspace(0, 30, 16))}; },
+       Verdict::kPass},
+      {"LogspaceOfAnotherEnd",
+       "aten::logspace",
+       {0, 30, 16},
+       [](Values) -> Values {
+         return {at::pow(10, at::linspace(0, 30.001, 16))};
+       },
+       Verdict::kFailValue},
+      // In float64 no difference equals a distance that was rounded to float32.
+      {"CdistBackwardOfTheLargestDifference",
+       "aten::_cdist_backward",
+       {Randn(1, {5, 4}), Randn(2, {5, 3}), Randn(3, {4, 3}), kInf,
+        at::_cdist_forward(Randn(2, {5, 3}), Randn(3, {4, 3}), kInf,
+                           std::nullopt)},
+       NativeKernelOf("aten::_cdist_backward"),
+       Verdict::kPass},
+      {"CdistBackwardOfAnotherNorm",
+       "aten::_cdist_backward",
+       {Randn(1, {5, 4}), Randn(2, {5, 3}), Randn(3, {4, 3}), kInf,
+        at::_cdist_forward(Randn(2, {5, 3}), Randn(3, {4, 3}), kInf,
+                           std::nullopt)},
+       [](Values a) -> Values {
+         a[3] = 2.0;
+         return CallNative("aten::_cdist_backward", std::move(a));
+       },
+       Verdict::kFailValue},
       {"CumsumRight",
        "aten::cumsum",
        {x, 1},
@@ -489,6 +519,7 @@ std::vector<NumbersCase> AllowanceCases() {
   const at::Tensor a = Randn(3, {8, 64}, at::kBFloat16);
   const at::Tensor b = Randn(4, {64, 8}, at::kBFloat16);
   const Kernel rounding = RoundingEachTerm(at::kBFloat16);
+  const at::Tensor tiny = at::full({2, 3}, 1e-5, at::kHalf);
   return {
       {"NativeIsAllowed",
        "aten::mm",
@@ -532,6 +563,27 @@ std::vector<NumbersCase> AllowanceCases() {
        },
        Verdict::kFailValue,
        Allowed(true, 4, 0.5)},
+      // What is rounded to a subnormal in between is off by a step of those,
+      // however small the result is.
+      {"NativeHalfSubnormals",
+       "aten::mm",
+       {tiny, tiny.t()},
+       Native("aten::mm", [](Values& r) { TensorOf(r).fill_(0x1p-23); }),
+       Verdict::kPass,
+       Allowed(true, 4, 0)},
+      {"HalfSubnormalsOfOthers",
+       "aten::mm",
+       {tiny, tiny.t()},
+       Native("aten::mm", [](Values& r) { TensorOf(r).fill_(0x1p-23); }),
+       Verdict::kFailValue,
+       Allowed(false, 4, 0),
+       "no worse than torch's own kernel"},
+      {"NativeHalfSubnormalsBeyondTheirAllowance",
+       "aten::mm",
+       {tiny, tiny.t()},
+       Native("aten::mm", [](Values& r) { TensorOf(r).fill_(0x1p-20); }),
+       Verdict::kFailValue,
+       Allowed(true, 4, 0)},
       {"NativeHalf",
        "aten::mm",
        {a.to(at::kHalf), b.to(at::kHalf)},

@@ -76,6 +76,19 @@ bool TurnsIntegersIntoFloats(const KernelCall& call,
   return floating_output && !floating_input;
 }
 
+// It fills a result from numbers alone, in 0-d tensors or not.
+bool IsFactory(const KernelCall& call) {
+  bool from_numbers = !call.op.handle.hasTag(at::Tag::pointwise);
+  const std::vector<c10::IValue>& arguments = call.before.arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (call.op.writable[i]) continue;
+    VisitTensors(arguments[i], [&](const at::Tensor& tensor) {
+      from_numbers &= tensor.dim() == 0;
+    });
+  }
+  return from_numbers;
+}
+
 std::optional<c10::ScalarType> FactoryType(
     const absl::StatusOr<ReferenceRun>& native) {
   if (!native.ok()) return std::nullopt;
@@ -214,6 +227,7 @@ absl::StatusOr<ReferenceRun> ReferenceRuns::Perturbed(double step, int draw) {
   options.elements = ReferenceArgumentOptions::Elements::kPerturb;
   options.step = step;
   options.seed = static_cast<uint64_t>(draw) + 1;
+  options.perturb_numbers = IsFactory(call_);
   return Run(*wide_reference_, options);
 }
 

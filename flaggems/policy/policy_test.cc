@@ -294,7 +294,7 @@ TEST(PolicyTest, SkipRulesAreChosen) {
   };
   EXPECT_FALSE(reason("clone"));
   EXPECT_FALSE(reason("uniform_"));
-  EXPECT_TRUE(reason("resize_"));
+  EXPECT_TRUE(reason("_resize_output_"));
   EXPECT_FALSE(reason("set_"));
   EXPECT_TRUE(reason("mm"));
 }

@@ -164,8 +164,6 @@ constexpr absl::string_view kPins =
     "where in host memory a tensor lies is not seen in its elements";
 
 constexpr SkipRule kStrictSkipRules[] = {
-    {On::kName, "_local_scalar_dense",
-     "reads one element into a number of the host, computes nothing"},
     {On::kName, "record_stream",
      "tells the allocator of a stream, has no result"},
 
@@ -175,9 +173,7 @@ constexpr SkipRule kStrictSkipRules[] = {
     {On::kName, "_resize_output", kResizes},
     {On::kName, "_resize_output_", kResizes},
     {On::kName, "resize", kResizes},
-    {On::kName, "resize_", kResizes},
     {On::kName, "resize_as", kResizes},
-    {On::kName, "resize_as_", kResizes},
     {On::kName, "resize_as_sparse", kResizes},
     {On::kName, "resize_as_sparse_", kResizes},
     {On::kName, "sparse_resize", kResizes},

@@ -150,21 +150,20 @@ TEST_P(StrictSkipRulesTest, SkipsWhatHasNothingToJudge) {
 
 INSTANTIATE_TEST_SUITE_P(
     Operators, StrictSkipRulesTest,
-    testing::Values(Case{"record_stream", true}, Case{"_pin_memory", true},
-                    Case{"pin_memory", true}, Case{"_local_scalar_dense", true},
-                    Case{"set_.source_Tensor", true}, Case{"resize_", true},
-                    Case{"resize.out", true}, Case{"resize_as_", true},
-                    Case{"_resize_output_", true},
-                    // Judged by their meaning.
-                    Case{"view", false}, Case{"as_strided", false},
-                    Case{"detach", false}, Case{"clone", false},
-                    Case{"copy_", false}, Case{"_to_copy", false},
-                    Case{"empty.memory_format", false},
-                    Case{"new_empty_strided", false}, Case{"uniform_", false},
-                    Case{"randn", false}, Case{"native_dropout", false},
-                    Case{"add.out", false}, Case{"mm.out", false},
-                    Case{"normal.Tensor_float_out", false}, Case{"set", true},
-                    Case{"reset", false}, Case{"my::set_", false}),
+    testing::Values(
+        Case{"record_stream", true}, Case{"_pin_memory", true},
+        Case{"pin_memory", true}, Case{"_local_scalar_dense", false},
+        Case{"set_.source_Tensor", true}, Case{"resize_", false},
+        Case{"resize.out", true}, Case{"resize_as_", false},
+        Case{"_resize_output_", true},
+        // Judged by their meaning.
+        Case{"view", false}, Case{"as_strided", false}, Case{"detach", false},
+        Case{"clone", false}, Case{"copy_", false}, Case{"_to_copy", false},
+        Case{"empty.memory_format", false}, Case{"new_empty_strided", false},
+        Case{"uniform_", false}, Case{"randn", false},
+        Case{"native_dropout", false}, Case{"add.out", false},
+        Case{"mm.out", false}, Case{"normal.Tensor_float_out", false},
+        Case{"set", true}, Case{"reset", false}, Case{"my::set_", false}),
     [](const auto& info) {
       std::string name = info.param.op;
       for (char& c : name) {

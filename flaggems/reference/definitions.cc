@@ -1,6 +1,8 @@
 #include "flaggems/reference/definitions.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/_cdist_backward.h>
+#include <ATen/ops/_cdist_forward.h>
 #include <ATen/ops/convolution.h>
 
 #include <string>
@@ -29,12 +31,25 @@ c10::IValue MkldnnConvolution(const std::vector<c10::IValue>& a) {
                          /*transposed=*/false, no_output_padding, a[6].toInt());
 }
 
+// _cdist_backward(grad, x1, x2, p, cdist). For p = Inf the gradient belongs to
+// the coordinates whose difference equals the distance: distances of the
+// call's own dtype would equal none in float64.
+c10::IValue CdistBackward(const std::vector<c10::IValue>& a) {
+  const at::Tensor x1 = a[1].toTensor();
+  const at::Tensor x2 = a[2].toTensor();
+  const double p = a[3].toDouble();
+  return at::_cdist_backward(
+      a[0].toTensor(), x1, x2, p,
+      at::_cdist_forward(x1, x2, p, /*compute_mode=*/std::nullopt));
+}
+
 struct Row {
   absl::string_view op;
   Definition definition;
 };
 
 constexpr Row kDefinitions[] = {
+    {"aten::_cdist_backward", &CdistBackward},
     {"aten::mkldnn_convolution", &MkldnnConvolution},
 };
 

@@ -88,6 +88,7 @@ class StorageCopies {
         !(widened && options_.elements == Options::Elements::kMagnitude);
     copy._set_conj(keep_bits && tensor.is_conj());
     copy._set_neg(keep_bits && tensor.is_neg());
+    if (!widened && tensor.requires_grad()) copy.set_requires_grad(true);
     return copy;
   }
 
@@ -181,11 +182,19 @@ double RoundedTo(double x, c10::ScalarType type) {
   }
 }
 
-// `negative`: of a magnitude, the one with a minus sign.
+// `negative`: of a magnitude, the one with a minus sign. `position`: of the
+// argument.
 c10::IValue ScalarValue(const c10::IValue& value, bool negative,
-                        const Options& options) {
+                        size_t position, const Options& options) {
   const c10::Scalar scalar = value.toScalar();
   const bool magnitude = options.elements == Options::Elements::kMagnitude;
+  if (options.elements == Options::Elements::kPerturb &&
+      options.perturb_numbers && !scalar.isComplex()) {
+    double x = scalar.toDouble();
+    Perturb(&x, 1, options.step,
+            SplitMix(options.seed + (static_cast<uint64_t>(position) << 32)));
+    return c10::IValue(x);
+  }
   if (!scalar.isFloatingPoint()) {
     if (magnitude && scalar.isIntegral(/*includeBool=*/false)) {
       const int64_t size = std::abs(scalar.toLong());
@@ -287,11 +296,11 @@ absl::StatusOr<std::vector<c10::IValue>> ReferenceArguments(
       const c10::TypeKind kind = KindOf(argument);
       const bool negative = options.negative_argument == static_cast<int>(i);
       if (kind == c10::TypeKind::NumberType && value.isScalar()) {
-        result.push_back(ScalarValue(value, negative, options));
+        result.push_back(ScalarValue(value, negative, i, options));
       } else if (value.isList() && IsScalarList(argument)) {
         c10::impl::GenericList numbers(c10::NumberType::get());
         for (const c10::IValue& number : value.toListRef()) {
-          numbers.push_back(ScalarValue(number, negative, options));
+          numbers.push_back(ScalarValue(number, negative, i, options));
         }
         result.emplace_back(std::move(numbers));
       } else if (argument.name() == "pin_memory" && value.isBool()) {

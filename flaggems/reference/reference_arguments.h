@@ -39,6 +39,8 @@ struct ReferenceArgumentOptions {
   Elements elements = Elements::kKeep;
   double step = 0;    // of kPerturb
   uint64_t seed = 0;  // of kPerturb: the same seed, the same numbers
+  // kPerturb: Python numbers too. For factories, whose input they are.
+  bool perturb_numbers = false;
   // kMagnitude: the subtrahend of sub and rsub gets a minus sign, so that the
   // operator adds.
   std::optional<int> negative_argument;

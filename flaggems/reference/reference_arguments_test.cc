@@ -609,5 +609,25 @@ TEST(ReferenceArgumentsTest, PerturbationOfAwkwardElements) {
       at::equal(First("aten::exp", {at::arange(4)}, options), at::arange(4)));
 }
 
+TEST(ReferenceArgumentsTest, NumbersArePerturbedForFactoriesAlone) {
+  Options options = WithElements(Options::Elements::kPerturb);
+  options.step = 0x1p-8;
+  options.seed = 3;
+  const Values arguments = {1.0, 3, 5, 10.0};
+  EXPECT_EQ(Make("aten::logspace", arguments, options)[1].toInt(), 3);
+  options.perturb_numbers = true;
+  const Values moved = Make("aten::logspace", arguments, options);
+  EXPECT_NE(moved[0].toDouble(), 1);
+  EXPECT_NEAR(moved[0].toDouble(), 1, 0x1p-8);
+  EXPECT_NE(moved[1].toDouble(), 3);
+  EXPECT_NEAR(moved[1].toDouble(), 3, 3 * 0x1p-8);
+  EXPECT_NE(moved[1].toDouble() / 3, moved[0].toDouble());
+  // How many elements, and a base that is no Scalar of the schema.
+  EXPECT_EQ(moved[2].toInt(), 5);
+  EXPECT_EQ(moved[3].toDouble(), 10);
+  const Values again = Make("aten::logspace", arguments, options);
+  EXPECT_EQ(again[0].toDouble(), moved[0].toDouble());
+}
+
 }  // namespace
 }  // namespace flaggems

@@ -5,8 +5,9 @@ import torch
 HEAD = """# The operator database
 
 What the checker says of torch's own CPU kernels while the samples of
-torch.testing's operator database (OpInfo) run: forward, and backward of the first
-result, with every kernel of `aten` observed in profile `strict` and every call
+torch.testing's operator database (OpInfo) run, each as it is, backward of its
+first result, with strided tensors, with `out=` and in place, where it has these
+forms. Every kernel of `aten` is observed in profile `strict` and every call
 checked, on one thread. It is the yardstick for false alarms and for coverage.
 
     ./tools/bazel build //flaggems/library:libflaggems.so

@@ -46,6 +46,16 @@ def tensors_of(value):
         yield from tensors_of(list(value.values()))
 
 
+def like(output):
+    """Tensors for out= of a call that gave `output`; None if it gave others."""
+    if isinstance(output, torch.Tensor):
+        return torch.empty_like(output)
+    if isinstance(output, (list, tuple)) and all(
+            isinstance(x, torch.Tensor) for x in output):
+        return tuple(torch.empty_like(x) for x in output)
+    return None
+
+
 def backward(sample, result):
     """The gradients of the first result that has one, with random weights."""
     inputs = [
@@ -75,7 +85,8 @@ class Run:
         seed(self._seed)
         grad = self._op.supports_autograd and dtype in (
             self._op.supported_backward_dtypes("cpu"))
-        return list(self._op.sample_inputs("cpu", dtype, requires_grad=grad))
+        samples = self._op.sample_inputs("cpu", dtype, requires_grad=grad)
+        return [(sample, sample.noncontiguous()) for sample in samples]
 
     def run(self, dtype_name, skip, report):
         result = {"samples": 0, "backward": 0, "refused": {}}
@@ -87,12 +98,12 @@ class Run:
         self._library.call(
             "enable_precision_check", options=dict(OPTIONS, path=self._log))
         try:
-            for i, sample in enumerate(samples):
+            for i in range(len(samples)):
                 if i in skip:
                     continue
                 report({"sample": i})
                 seed(self._seed + i)
-                self.sample(sample, result)
+                self.sample(*samples[i], result)
                 samples[i] = None
             result["summary"] = self._library.call("summary")
         finally:
@@ -101,15 +112,43 @@ class Run:
             result["log"] = [json.loads(line) for line in log]
         return result
 
-    def sample(self, sample, result):
+    def sample(self, sample, strided, result):
+        """The sample in all forms that the operator has."""
         result["samples"] += 1
+        output = self._form(result, self._forward, sample)
+        self._form(result, self._backward, sample, output, result)
+        with torch.no_grad():
+            if any(x.dim() > 0 for x in tensors_of(
+                    [strided.input, strided.args, strided.kwargs])):
+                self._form(result, self._forward, strided)
+            if self._op.supports_out:
+                self._form(result, self._out, sample, output)
+            if self._op.inplace_variant and not sample.broadcasts_input:
+                self._form(result, self._in_place, sample)
+
+    def _form(self, result, run, sample, *more):
         try:
-            output = self._op.op(sample.input, *sample.args, **sample.kwargs)
-            result["backward"] += backward(sample, output)
+            return run(sample, *more)
         except Exception as error:
-            # As many samples show that a call is refused.
+            # Some samples show that a call is refused.
             text = first_line(error)
             result["refused"][text] = result["refused"].get(text, 0) + 1
+            return None
+
+    def _forward(self, sample):
+        return self._op.op(sample.input, *sample.args, **sample.kwargs)
+
+    def _backward(self, sample, output, result):
+        result["backward"] += backward(sample, output)
+
+    def _out(self, sample, output):
+        out = like(output)
+        if out is not None:
+            self._op.op(sample.input, *sample.args, **sample.kwargs, out=out)
+
+    def _in_place(self, sample):
+        self._op.inplace_variant(sample.input.detach().clone(), *sample.args,
+                                 **sample.kwargs)
 
 
 def first_line(error):
