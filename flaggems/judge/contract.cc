@@ -329,7 +329,7 @@ class ContractCheck {
             Binds() ? SharesWith(want, model.arguments[a]) : SchemaShares(i, a);
         if (shares == should) continue;
         if (shares) {
-          // The reference has a copy where it resolved a conjugate.
+          // "Or a copy" is left to the kernel.
           if (MayShare(i, a)) continue;
           Report(Verdict::kFailAlias, static_cast<int>(i),
                  absl::StrCat("output ", i, " shares memory with argument ",

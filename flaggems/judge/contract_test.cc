@@ -300,11 +300,19 @@ std::vector<ContractCase> Cases() {
        Verdict::kFailArgument,
        "beside output 1"},
 
-      // The reference resolves conjugates, which makes a copy.
+      // Torch registers nothing for conjugates here: its fallback sees to
+      // views.
       {"ViewOfAConjugate",
        "aten::squeeze.dim",
        {at::complex(m, m).view({1, -1}).conj(), 0},
        NativeKernelOf("aten::squeeze.dim"),
+       Verdict::kPass,
+       ""},
+      {"ViewOfTheEndOfAConjugate",
+       "aten::_reshape_alias",
+       {at::complex(m, m).view({-1}).conj().slice(0, 8),
+        std::vector<int64_t>{2}, std::vector<int64_t>{3}},
+       NativeKernelOf("aten::_reshape_alias"),
        Verdict::kPass,
        ""},
 

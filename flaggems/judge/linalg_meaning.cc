@@ -5,6 +5,7 @@
 #include <ATen/ops/eye.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones_like.h>
+#include <ATen/ops/real.h>
 
 #include <algorithm>
 
@@ -104,13 +105,14 @@ class LinalgJudge : private MeaningView {
     if (!Finite(v)) return Wrong("eigenvectors that are not finite");
     at::Tensor wide_a = Wide(a);
     if (!general) {
-      // Only one triangle is read.
+      // Only one triangle is read, and of the diagonal the real parts.
       const c10::IValue* const uplo = Argument("UPLO");
       const bool upper = uplo != nullptr && uplo->isString() &&
                          absl::EqualsIgnoreCase(uplo->toStringRef(), "U");
-      const at::Tensor triangle = upper ? wide_a.triu() : wide_a.tril();
       const at::Tensor strict = upper ? wide_a.triu(1) : wide_a.tril(-1);
-      wide_a = triangle + Adjoint(strict);
+      at::Tensor diagonal = wide_a.diagonal(0, -2, -1);
+      if (diagonal.is_complex()) diagonal = at::real(diagonal);
+      wide_a = strict + Adjoint(strict) + diagonal.diag_embed(0, -2, -1);
     }
     const at::Tensor wide_v = Wide(v);
     const at::Tensor left = at::matmul(wide_a.to(wide_v.scalar_type()), wide_v);

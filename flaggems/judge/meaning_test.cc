@@ -656,6 +656,17 @@ std::vector<MeaningCase> DecompositionCases() {
                  return v * c10::complex<double>(0.6, 0.8);
                }),
        Said::kRight},
+      // LAPACK reads the real parts of the diagonal.
+      {"EighComplexDiagonal",
+       eigh,
+       {at::complex(Symmetric(at::kDouble), Symmetric(at::kDouble))},
+       NativeKernelOf(eigh),
+       Said::kRight},
+      {"EighComplexDiagonalOfAnother",
+       eigh,
+       {at::complex(Symmetric(at::kDouble), Symmetric(at::kDouble))},
+       Changed(eigh, 0, [](const at::Tensor& w) { return w + 0.01; }),
+       Said::kWrong},
       {"EighComplexConjugated",
        eigh,
        {hermitian},

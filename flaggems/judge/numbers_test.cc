@@ -387,6 +387,12 @@ std::vector<NumbersCase> ConditionCases() {
          return CallNative("aten::_cdist_backward", std::move(a));
        },
        Verdict::kFailValue},
+      {"PdistBackwardOfTheLargestDifference",
+       "aten::_pdist_backward",
+       {Randn(1, {10}), Randn(2, {5, 3}), kInf,
+        at::_pdist_forward(Randn(2, {5, 3}), kInf)},
+       NativeKernelOf("aten::_pdist_backward"),
+       Verdict::kPass},
       {"CumsumRight",
        "aten::cumsum",
        {x, 1},

@@ -3,6 +3,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_cdist_backward.h>
 #include <ATen/ops/_cdist_forward.h>
+#include <ATen/ops/_pdist_backward.h>
+#include <ATen/ops/_pdist_forward.h>
 #include <ATen/ops/convolution.h>
 
 #include <string>
@@ -43,6 +45,14 @@ c10::IValue CdistBackward(const std::vector<c10::IValue>& a) {
       at::_cdist_forward(x1, x2, p, /*compute_mode=*/std::nullopt));
 }
 
+// _pdist_backward(grad, self, p, pdist), likewise.
+c10::IValue PdistBackward(const std::vector<c10::IValue>& a) {
+  const at::Tensor self = a[1].toTensor();
+  const double p = a[2].toDouble();
+  return at::_pdist_backward(a[0].toTensor(), self, p,
+                             at::_pdist_forward(self, p));
+}
+
 struct Row {
   absl::string_view op;
   Definition definition;
@@ -50,6 +60,7 @@ struct Row {
 
 constexpr Row kDefinitions[] = {
     {"aten::_cdist_backward", &CdistBackward},
+    {"aten::_pdist_backward", &PdistBackward},
     {"aten::mkldnn_convolution", &MkldnnConvolution},
 };
 

@@ -20,6 +20,19 @@ namespace {
 
 using KernelPointer = std::shared_ptr<const c10::SafeKernelFunction>;
 
+// Of a view the dispatcher's fallback hands the bits on, whatever is
+// registered: the schema says that an argument is shared and none is written.
+bool IsView(const c10::OperatorHandle& op) {
+  if (!op.hasSchema()) return false;
+  bool shares = false;
+  for (const c10::Argument& argument : op.schema().arguments()) {
+    if (argument.alias_info() == nullptr) continue;
+    if (argument.alias_info()->isWrite()) return false;
+    shares = true;
+  }
+  return shares;
+}
+
 // Native kernels by operator and dispatch key, as they were when first asked
 // for. Leaked on purpose: kernels run during static destruction too.
 class NativeKernels {
@@ -43,7 +56,8 @@ class NativeKernels {
     const auto [it, inserted] = kernels_.try_emplace(std::make_tuple(
         op.operator_name().name, op.operator_name().overload_name, key));
     if (inserted && op.hasComputedKernelForDispatchKey(key)) {
-      if (op.hasKernelForDispatchKey(c10::DispatchKey::Conjugate)) {
+      if (IsView(op) ||
+          op.hasKernelForDispatchKey(c10::DispatchKey::Conjugate)) {
         handles_conjugates_.insert(op.operator_name());
       }
       it->second = std::make_shared<const c10::SafeKernelFunction>(

@@ -7,7 +7,7 @@ HEAD = """# The operator database
 What the checker says of torch's own CPU kernels while the samples of
 torch.testing's operator database (OpInfo) run, each as it is, backward of its
 first result, with strided tensors, with `out=` and in place, where it has these
-forms. Every kernel of `aten` is observed in profile `strict` and every call
+forms and the result is not empty. Every kernel of `aten` is observed in profile `strict` and every call
 checked, on one thread. It is the yardstick for false alarms and for coverage.
 
     ./tools/bazel build //flaggems/library:libflaggems.so
@@ -17,7 +17,8 @@ checked, on one thread. It is the yardstick for false alarms and for coverage.
 Names are those of overloads at the CPU key. Calls that the checker's own
 references make are not counted. *Counted* are calls of operators that are
 deterministic (no tag `nondeterministic_seeded`) and no views (no result has an
-alias annotation without `!`); their share of PASS is to be 95 % at least.
+alias annotation without `!`); their share of PASS is to be 95 % at least. A
+result without elements proves nothing, so it is no PASS: `UNTRUSTED(empty)`.
 """
 
 
@@ -56,6 +57,8 @@ def totals(aggregate):
         ("calls", number(every)),
         ("counted calls", number(calls)),
         ("PASS among them", "%s, %s" % (number(passed), share(passed, calls))),
+        ("PASS among those with an element",
+         share(passed, calls - aggregate.by_reason()["UNTRUSTED empty", True])),
         ("FAIL that is no known inaccuracy", number(aggregate.unexplained())),
         ("crashes and hangs", number(len(aggregate.lost))),
     ):
