@@ -11,7 +11,7 @@ import dataclasses
 import math
 import unittest
 from collections.abc import Callable
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 import numpy as np
 import testutil
