@@ -24,9 +24,9 @@ With flaggems' own kernels in the place of torch's:
 It costs a lot: it is for development and debugging, not for production.
 
 Import flaggems before other kernels are registered: what torch has at that
-moment is what they are judged by. Everything here may be called from any thread;
-what changes torch's table of kernels (enable, only_enable, observe, disable) not
-while other threads call these operators. Errors: flaggems.errors.
+moment is what they are judged by. Everything here may be called from any thread,
+enable() and only_enable() and the removal of their kernels not while other
+threads call these operators. Errors: flaggems.errors.
 """
 
 from flaggems._check import (

@@ -145,8 +145,7 @@ class Observation:
     def remove(self) -> None:
         """Restores what was there before; does nothing the second time.
 
-        While other threads may be calling the operators,
-        disable_precision_check() is the way to stop checks.
+        Thread-safe, while other threads call the operators, too.
         """
         _remove(self._registration)
 
@@ -182,8 +181,9 @@ def observe(
         patterns with "*" for any text, matched against the full name
         ("aten::*", "aten::_foreach_*").
       exclude: names and patterns to leave out.
-      device: whose kernels: "cpu", "cuda", "privateuseone", or the name of a
-        dispatch key.
+      device: whose kernels: a type of devices ("cpu", "cuda", a renamed
+        "privateuseone"), or a backend's dispatch key ("SparseCPU"). The
+        reference is torch's kernel of the CPU for all of them.
 
     Returns:
       An Observation: its operators, what cannot be observed and why, and
@@ -192,22 +192,21 @@ def observe(
     Cost: a fraction of a microsecond a call that is not checked; see
     enable_precision_check() for one that is.
 
-    Raises:
-      LookupError: there is no operator of that name (lists the nearest ones),
-        or it has no kernel for this device.
-      ValueError: `include` is empty or matches nothing; no such device.
-      RuntimeError: flaggems has a kernel or an observer there already (patterns
-        leave those out); device is "cuda" and there is none.
+    What is observed already is observed once, until the last Observation of it
+    is removed.
 
-    Thread-safe, with the restriction of enable().
+    Raises:
+      LookupError: no operator has that name or pattern (lists the nearest ones),
+        or one that is named cannot be observed (says why).
+      ValueError: `include` is empty or matches only what has no kernel for the
+        device; there is no such type of devices.
+      RuntimeError: torch sees no such device in this process; or a kernel of
+        enable() or only_enable() is there (patterns leave those out).
+
+    Thread-safe, while other threads call the operators, too.
     """
     if isinstance(device, torch.device):
         device = device.type
-    if device.lower() == "cuda" and not torch.cuda.is_available():
-        raise errors.StateError(
-            'torch finds no CUDA device here; observe(device="cpu") observes the '
-            "kernels of the CPU"
-        )
     result = _install(
         "observe",
         {
@@ -216,14 +215,14 @@ def observe(
             "device": device,
         },
     )
-    return Observation(result["id"], result["ops"], result.get("not_observed", {}))
+    return Observation(result["id"], result["ops"], result["not_observed"])
 
 
 def disable() -> None:
     """Removes all that enable(), only_enable() and observe() installed.
 
-    torch's kernels are as they were. The check stays enabled. Restriction on
-    threads as in enable().
+    torch's kernels are as they were. The check stays enabled. Thread-safe, with
+    the restriction of enable() if that was called.
     """
     with _lock:
         registrations = list(_alive)

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import unittest
 from pathlib import Path
 
@@ -248,6 +249,43 @@ class ObserveTest(testutil.PrecisionTestCase):
         observation.remove()
         torch.ones(3).relu()
         self.assertEqual(flaggems.summary(), [])
+
+    def test_what_cannot_be_observed(self) -> None:
+        observation = flaggems.observe("aten::*", device="cpu")
+        self.assertGreater(len(observation.ops), 2000)
+        self.assertIn("only calls other op", observation.not_observed["aten::einsum"])
+        self.assertFalse(set(observation.ops) & set(observation.not_observed))
+
+    def test_observed_twice(self) -> None:
+        self.check()
+        with flaggems.observe("aten::neg", device="cpu"):
+            with flaggems.observe("neg", device="cpu"):
+                torch.ones(3).neg()
+            torch.ones(3).neg()
+        torch.ones(3).neg()
+        self.assertEqual(self.summary_of("neg")["passed"], 2)
+
+    def test_removed_while_others_call(self) -> None:
+        self.check(profile="strict")
+        failures: list[BaseException] = []
+        done = threading.Event()
+
+        def work() -> None:
+            try:
+                while not done.is_set():
+                    torch.ones(4).neg()
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for _ in range(200):
+            flaggems.observe("aten::neg", device="cpu").remove()
+        done.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
 
     def test_exclude(self) -> None:
         observation = flaggems.observe(

@@ -65,7 +65,7 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: flaggems.observe("rulu", device="cpu"), LookupError, "rulu.*relu",
     ),
     "pattern matches nothing": (
-        lambda: flaggems.observe("none::*", device="cpu"), ValueError, "none::",
+        lambda: flaggems.observe("none::*", device="cpu"), LookupError, "none::",
     ),
     "nothing to observe": (
         lambda: flaggems.observe([], device="cpu"), ValueError, "include",
@@ -73,6 +73,10 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "exclude unknown": (
         lambda: flaggems.observe("aten::*", exclude="rulu", device="cpu"),
         LookupError, "rulu",
+    ),
+    "device unknown": (lambda: flaggems.observe(device="gpu"), ValueError, '"gpu"'),
+    "device with an index": (
+        lambda: flaggems.observe(device="cuda:0"), ValueError, "without an index",
     ),
     "composite operator": (
         lambda: flaggems.observe("aten::einsum", device="cpu"), LookupError, "einsum",
@@ -116,8 +120,8 @@ class ErrorsTest(testutil.PrecisionTestCase):
 
     @unittest.skipIf(torch.cuda.is_available(), "a CUDA device is here")
     def test_no_cuda_device(self) -> None:
-        for arguments in ({}, {"device": "CUDA"}, {"device": torch.device("cuda", 0)}):
-            with self.assertRaisesRegex(RuntimeError, 'device="cpu"'):
+        for arguments in ({}, {"device": torch.device("cuda", 0)}):
+            with self.assertRaisesRegex(RuntimeError, 'device "cpu"'):
                 flaggems.observe(**arguments)
 
     def test_codes(self) -> None:
