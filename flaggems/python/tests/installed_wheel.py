@@ -6,14 +6,15 @@ usage: ./tools/python flaggems/python/tests/installed_wheel.py WHEEL
 The venv gets torch and what torch needs as files of the build's venv, each a
 hard link (a copy where that cannot be): what pip would have unpacked, without
 4.7 GB to download and to write. The rest is pip's work: its installer, its
-resolver, `pip check`. The program that is run there sees nothing of the build:
-no variable, no folder but its own; every library that it has loaded is looked
-at afterwards.
+resolver, `pip check`. The programs that are run there see nothing of the build,
+no variable and no folder but their own: the two of README.md, which must print
+what is shown there, and one that looks at every library it has loaded.
 """
 
 import importlib.metadata
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -114,6 +115,30 @@ def link_torch(site_packages):
     return len(packages)
 
 
+def check_readme(run_program, log):
+    """Runs the programs of README.md, "In Python"; what it shows must come out."""
+    readme = pathlib.Path(__file__).resolve().parents[3] / "README.md"
+    section = readme.read_text().partition("\n## In Python\n")[2].partition("\n## ")[0]
+    model, wrong_kernel = re.findall(r"^```python\n(.*?)^```", section, re.M | re.S)
+    (table,) = re.findall(r"^    op  .*\n(?:    .*\n)+", section, re.M)
+    (shown,) = re.findall(r"^    (.* Op: .*)", section, re.M)
+
+    printed = run_program(model).splitlines()
+    for line in table.splitlines():
+        if line.strip() not in map(str.strip, printed):
+            sys.exit(f"README.md shows this line, and the program does not:\n{line}")
+    if log.read_text():
+        sys.exit(f"README.md calls this log empty:\n{log.read_text()}")
+
+    def stable(line):
+        """The log line without its time and what depends on the processor."""
+        return re.sub(r"^[^[]*|(score|got)=\S+|\| max_.*?(?=\| reason)", "", line)
+
+    run_program(wrong_kernel)
+    if stable(log.read_text().rstrip("\n")) != stable(shown):
+        sys.exit(f"README.md shows\n{shown}\nand the program logs\n{log.read_text()}")
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -128,10 +153,25 @@ def main():
         environment = {"PATH": "/usr/bin:/bin", "HOME": str(work), "LANG": "C.UTF-8"}
 
         def run(*command):
-            done = subprocess.run(command, cwd=work, env=environment, check=False)
+            done = subprocess.run(
+                command,
+                cwd=work,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+            )
+            print(done.stdout, end="", flush=True)
             if done.returncode != 0:
                 words = " ".join(map(str, command))
                 sys.exit(f"installed_wheel.py: exit code {done.returncode}: {words}")
+            return done.stdout
+
+        def run_program(text):
+            program = work / "program.py"
+            program.write_text(text)
+            return run(python, "-I", program, venv)
 
         run(sys.executable, "-m", "venv", venv)
         python = venv / "bin/python3"
@@ -141,9 +181,8 @@ def main():
         pip = [python, "-I", "-m", "pip", "--disable-pip-version-check"]
         run(*pip, "install", "--no-index", "--quiet", wheel)
         run(*pip, "check")
-        program = work / "program.py"
-        program.write_text(PROGRAM)
-        run(python, "-I", program, venv)
+        check_readme(run_program, work / "precision.log")
+        run_program(PROGRAM)
 
 
 if __name__ == "__main__":
