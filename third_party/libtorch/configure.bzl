@@ -13,6 +13,9 @@ Targets:
   torch_cpu   libc10 and libtorch_cpu
   torch_cuda  those and libc10_cuda, libtorch_cuda (only with a CUDA build of
               libtorch; check has_cuda in defs.bzl)
+
+defs.bzl has LIBTORCH (the folder, or empty), HAS_CUDA, and PYTHON: the
+interpreter that this libtorch is the torch package of, or empty.
 """
 
 _FOUND = """
@@ -84,21 +87,31 @@ def _torch_of(ctx, python):
 
 def _find(ctx):
     env = ctx.os.environ
+    pythons = [env.get("FLAGGEMS_PYTHON"), ctx.which("python3")]
     if env.get("LIBTORCH"):
         candidates = [env["LIBTORCH"]]
     else:
-        candidates = [
-            _torch_of(ctx, python)
-            for python in [env.get("FLAGGEMS_PYTHON"), ctx.which("python3")]
-            if python
-        ]
+        candidates = [_torch_of(ctx, python) for python in pythons if python]
     for root in candidates:
         if root and ctx.path(root + "/include/c10").exists:
-            return root
-    return None
+            return root, _python_of(ctx, root, pythons)
+    return None, ""
+
+def _python_of(ctx, root, pythons):
+    # In a venv, the interpreter beside the folder <prefix>/lib/python3.x.
+    prefix = root.rsplit("/lib/python", 1)[0]
+    for python in pythons + [prefix + "/bin/python3"]:
+        if python and "/" not in str(python):
+            python = ctx.which(python)
+        if python and ctx.path(python).exists and _same(ctx, _torch_of(ctx, python), root):
+            return str(python)
+    return ""
+
+def _same(ctx, folder, other):
+    return folder and ctx.path(folder).realpath == ctx.path(other).realpath
 
 def _impl(ctx):
-    root = _find(ctx)
+    root, python = _find(ctx)
     has_cuda = bool(root) and ctx.path(root + "/lib/libtorch_cuda.so").exists
     if root:
         ctx.symlink(root + "/include", "include")
@@ -112,7 +125,11 @@ def _impl(ctx):
     if not has_cuda:
         text += "\ncc_library(name = \"torch_cuda\", deps = [\":torch_cpu\"])\n"
     ctx.file("BUILD.bazel", text)
-    ctx.file("defs.bzl", "LIBTORCH = %r\nHAS_CUDA = %r\n" % (root or "", has_cuda))
+    ctx.file("defs.bzl", "LIBTORCH = %r\nHAS_CUDA = %r\nPYTHON = %r\n" % (
+        root or "",
+        has_cuda,
+        python,
+    ))
 
 libtorch_configure = repository_rule(
     implementation = _impl,
