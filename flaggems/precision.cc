@@ -1,5 +1,7 @@
 #include "flaggems/precision.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +21,7 @@
 #include "flaggems/core/mutex.h"
 #include "flaggems/core/status_macros.h"
 #include "flaggems/log_setup.h"
+#include "flaggems/only_copy.h"
 #include "flaggems/policy/budget_table.h"
 #include "flaggems/policy/policy.h"
 #include "flaggems/policy/skip_rules.h"
@@ -42,6 +45,12 @@ class Precision {
   static Precision& Instance() {
     static Precision& instance = *new Precision();
     return instance;
+  }
+
+  // A forked child, a data loader's worker say, counts its own calls only.
+  Precision() {
+    pthread_atfork(nullptr, nullptr,
+                   [] { Instance().runtime_.ledgers().Reset(); });
   }
 
   CheckRuntime& runtime() { return runtime_; }
@@ -133,6 +142,7 @@ const std::map<std::string, std::string>& Registration::not_observed() const {
 }
 
 absl::Status EnablePrecisionCheck(const PrecisionOptions& options) {
+  FG_RETURN_IF_ERROR(CheckOnlyCopy());
   FG_RETURN_IF_ERROR(options.Validate());
   FG_RETURN_IF_ERROR(CheckOperatorNames("skip", options.skip));
   FG_RETURN_IF_ERROR(CheckOperatorNames("no_skip", options.no_skip));
@@ -179,6 +189,7 @@ absl::StatusOr<Registration> OnlyEnable(const std::vector<std::string>& include,
     return absl::InvalidArgumentError(
         "include names no operator; call Enable() to install every kernel");
   }
+  FG_RETURN_IF_ERROR(CheckOnlyCopy());
   FG_ASSIGN_OR_RETURN(const KernelRegistry registry,
                       KernelRegistry::Build(KernelRegistrar::All()));
   FG_ASSIGN_OR_RETURN(const std::vector<KernelRegistry::Kernel> kernels,
@@ -201,6 +212,7 @@ absl::StatusOr<Registration> OnlyEnable(const std::vector<std::string>& include,
 }
 
 absl::StatusOr<Registration> Observe(const ObserveOptions& options) {
+  FG_RETURN_IF_ERROR(CheckOnlyCopy());
   FG_ASSIGN_OR_RETURN(const c10::DispatchKey key, ObservedKey(options.device));
   if (!HasDevice(key)) {
     return absl::FailedPreconditionError(

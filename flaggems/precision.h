@@ -19,12 +19,20 @@
 // for development, not for production. A call that is not checked costs a few
 // nanoseconds. Checks of device tensors wait for the device.
 //
+// A child of fork() goes on checking: it counts its own calls, and writes its
+// failures to the same log.
+//
 // Only calls that go through torch's dispatcher are seen. A torch.export
 // package that libtorch's own runner loads makes many that do not, unless
 // dispatch_exported_models.h says otherwise first.
 //
-// Nothing here throws, exits or aborts. All functions are thread-safe, with the
-// restriction on Registration below. Kernels are found by linking them
+// A process has one copy of this library: two of them (a program that links it
+// and loads libflaggems.so) would check each other's wrappers, and the second
+// refuses to (kFailedPrecondition, of all that enables or observes).
+//
+// Nothing here throws or exits, or aborts unless on_failure says so. All
+// functions are thread-safe, with the restriction on Registration below.
+// Kernels are found by linking them
 // (//flaggems:all_kernels, or FLAGGEMS_REGISTER_KERNEL in a library of yours).
 
 #if defined(__cplusplus) && __cplusplus < 201703L

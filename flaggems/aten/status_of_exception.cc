@@ -4,6 +4,7 @@
 
 #include <new>
 #include <string>
+#include <typeinfo>
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
@@ -13,6 +14,18 @@ namespace {
 
 absl::string_view FirstLine(absl::string_view text) {
   return text.substr(0, text.find('\n'));
+}
+
+// What Python raises to end a program, through a kernel that is written in it:
+// nothing that the kernel did. The type is libtorch_python's, which is not
+// linked; it is known by its name and its text, "KeyboardInterrupt: ...".
+bool IsPythonInterrupt(const std::exception& exception) {
+  if (absl::string_view(typeid(exception).name()) != "12python_error") {
+    return false;
+  }
+  const absl::string_view text = exception.what();
+  return absl::StartsWith(text, "KeyboardInterrupt") ||
+         absl::StartsWith(text, "SystemExit");
 }
 
 }  // namespace
@@ -34,6 +47,7 @@ absl::Status StatusOfException(std::exception_ptr exception) noexcept {
     }
     return absl::InternalError(text);
   } catch (const std::exception& e) {
+    if (IsPythonInterrupt(e)) return absl::CancelledError(FirstLine(e.what()));
     return absl::InternalError(FirstLine(e.what()));
   } catch (...) {
     return absl::InternalError("an exception that is no std::exception");

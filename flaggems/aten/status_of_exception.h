@@ -11,8 +11,9 @@ namespace flaggems {
 
 // kResourceExhausted for memory that could not be had (std::bad_alloc,
 // c10::OutOfMemoryError, the CPU allocator's plain c10::Error), kUnimplemented
-// for c10::NotImplementedError, kInternal for the rest; the text is the first
-// line of the exception's, without a backtrace.
+// for c10::NotImplementedError, kCancelled for Python's KeyboardInterrupt and
+// SystemExit out of a kernel written in it, kInternal for the rest; the text is
+// the first line of the exception's, without a backtrace.
 absl::Status StatusOfException(std::exception_ptr exception) noexcept;
 
 // Runs `body` (which returns a Status or StatusOr) and turns whatever it

@@ -5,6 +5,8 @@
 
 #include <new>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "flaggems/core/status_testutil.h"
@@ -20,6 +22,19 @@ struct Case {
 };
 
 void PrintTo(const Case& c, std::ostream* os) { *os << c.name; }
+
+}  // namespace
+}  // namespace flaggems
+
+// As libtorch_python has it.
+struct python_error : public std::exception {
+  explicit python_error(std::string what) : text(std::move(what)) {}
+  const char* what() const noexcept override { return text.c_str(); }
+  std::string text;
+};
+
+namespace flaggems {
+namespace {
 
 class StatusOfExceptionTest : public testing::TestWithParam<Case> {};
 
@@ -51,6 +66,17 @@ INSTANTIATE_TEST_SUITE_P(
          absl::StatusCode::kInternal, "bad size"},
         {"Standard", [] { throw std::runtime_error("first\nsecond"); },
          absl::StatusCode::kInternal, "first"},
+        {"PythonInterrupt",
+         [] { throw python_error("KeyboardInterrupt: \n\nAt:\n  f.py(3)"); },
+         absl::StatusCode::kCancelled, "KeyboardInterrupt: "},
+        {"PythonExit", [] { throw python_error("SystemExit: 3"); },
+         absl::StatusCode::kCancelled, "SystemExit: 3"},
+        {"PythonError",
+         [] { throw python_error("ValueError: KeyboardInterrupt"); },
+         absl::StatusCode::kInternal, "ValueError: KeyboardInterrupt"},
+        {"TextOfAnInterrupt",
+         [] { throw std::runtime_error("KeyboardInterrupt: "); },
+         absl::StatusCode::kInternal, "KeyboardInterrupt: "},
         {"Other", [] { throw 3; }, absl::StatusCode::kInternal,
          "an exception that is no std::exception"},
     }),

@@ -1,5 +1,7 @@
 #include "flaggems/check/budget_check.h"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <limits>
 #include <string>
@@ -40,6 +42,11 @@ bool HasNumbers(const BudgetRow& row) {
 std::atomic<int64_t> threads_inside{0};
 std::atomic<int64_t> threads_begun{0};
 thread_local int depth = 0;
+
+// The child of a fork() has this thread only.
+[[maybe_unused]] const int forget_other_threads = pthread_atfork(
+    nullptr, nullptr,
+    [] { threads_inside.store(depth > 0 ? 1 : 0, std::memory_order_relaxed); });
 
 int64_t BytesOf(absl::Span<const c10::IValue> values) {
   int64_t bytes = 0;

@@ -22,6 +22,7 @@
 #include "flaggems/aten/dtype_of.h"
 #include "flaggems/aten/guarded_allocator.h"
 #include "flaggems/aten/op_traits_of.h"
+#include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/stream_capture.h"
 #include "flaggems/aten/visit_tensors.h"
 #include "flaggems/check/budget_check.h"
@@ -97,6 +98,12 @@ class CheckedCall {
     const CaptureTolerance tolerance(on_device());
     if (absl::IsUnimplemented(prepared_)) {
       SkipUnsupported();
+      return;
+    }
+    if (absl::IsCancelled(StatusOfException(exception))) {
+      Conclude(
+          Differs(Verdict::kUntrustedReference, "the call was interrupted"),
+          /*dtype=*/"");
       return;
     }
     Conclude(prepared_.ok() ? check_->JudgeException(exception)

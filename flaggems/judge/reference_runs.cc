@@ -10,6 +10,7 @@
 
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/visit_tensors.h"
+#include "flaggems/core/fork_section.h"
 #include "flaggems/core/status_macros.h"
 #include "flaggems/reference/definitions.h"
 
@@ -38,11 +39,12 @@ class GeneratorStateGuard {
   const at::Tensor state_;
 };
 
-// This thread's parallel loops have another number of threads.
+// This thread's parallel loops have another number of threads; not in a forked
+// child, which may start none.
 class OtherThreadCount {
  public:
   OtherThreadCount() : count_(omp_get_max_threads()) {
-    omp_set_num_threads(count_ == 1 ? 2 : 1);
+    if (!IsForkedChild()) omp_set_num_threads(count_ == 1 ? 2 : 1);
   }
   ~OtherThreadCount() { omp_set_num_threads(count_); }
   OtherThreadCount(const OtherThreadCount&) = delete;

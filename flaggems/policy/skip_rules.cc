@@ -158,6 +158,8 @@ constexpr SkipRule kOriginalSkipRules[] = {
 constexpr absl::string_view kResizes =
     "changes the size of its argument: new elements are uninitialised, and the "
     "others stay what they were";
+constexpr absl::string_view kNoMemory =
+    "its result stands for zeros and has no memory";
 constexpr absl::string_view kSets =
     "makes its argument refer to other memory, computes nothing";
 constexpr absl::string_view kPins =
@@ -181,6 +183,7 @@ constexpr SkipRule kStrictSkipRules[] = {
     {On::kName, "sparse_resize_and_clear", kResizes},
     {On::kName, "sparse_resize_and_clear_", kResizes},
 
+    {On::kName, "_efficientzerotensor", kNoMemory},
     {On::kName, "set", kSets},
     {On::kName, "set_", kSets},
     {On::kName, "set_data", kSets},
