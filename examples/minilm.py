@@ -18,8 +18,11 @@ _BATCH = [
 _LENGTH = 32  # tokens a sentence; shorter ones are padded and masked
 
 
-def encoder_and_inputs():
-    """The model in float32, and a tuple of its inputs."""
+def encoder_and_inputs(attention="eager"):
+    """The model in float32, and a tuple of its inputs.
+
+    attention: "eager", as bmm and softmax, one operator each; "sdpa", fused.
+    """
     # The weights are on this disk; nothing may be looked up elsewhere.
     os.environ["HF_HUB_OFFLINE"] = "1"
     os.environ["TRANSFORMERS_VERBOSITY"] = "error"
@@ -50,11 +53,10 @@ def encoder_and_inputs():
     tokenizer = transformers.AutoTokenizer.from_pretrained(
         weights, local_files_only=True
     )
-    # eager: attention as bmm and softmax, one operator each, rather than fused.
     bert = transformers.BertModel.from_pretrained(
         weights,
         add_pooling_layer=False,
-        attn_implementation="eager",
+        attn_implementation=attention,
         local_files_only=True,
     )
     encoder = SentenceEncoder(bert).eval()

@@ -15,9 +15,8 @@ namespace {
 std::string ThisFile() {
   static const char here = 0;
   Dl_info info;
-  return dladdr(&here, &info) != 0 && info.dli_fname != nullptr
-             ? info.dli_fname
-             : "a program";
+  return dladdr(&here, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname
+                                                                : "a program";
 }
 
 // What all copies see is the dispatcher: the first reserves a namespace in it,
@@ -30,10 +29,9 @@ absl::Status Reserve() {
     return absl::OkStatus();
   });
   if (reserved.ok()) return reserved;
-  return absl::FailedPreconditionError(
-      absl::StrCat("flaggems is in this process twice, and this copy (",
-                   ThisFile(), ") came second: load or link one only (",
-                   reserved.message(), ")"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "flaggems is in this process twice, and this copy (", ThisFile(),
+      ") came second: load or link one only (", reserved.message(), ")"));
 }
 
 }  // namespace

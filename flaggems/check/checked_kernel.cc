@@ -282,7 +282,6 @@ class CheckedKernel final : public c10::OperatorKernel {
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
                   torch::jit::Stack* stack) {
     if (CheckScope::active()) {
-      op_->ledger->Count(Verdict::kSkipReentrant);
       if (op_->native != nullptr) {
         op_->native->callBoxed(handle, keys, stack);
       } else {

@@ -18,7 +18,7 @@ namespace flaggems {
 // op->ledger. `runtime` must outlive the kernel.
 //
 // A call made by the checker itself (CheckScope) runs the native kernel and is
-// counted as SKIP(reentrant).
+// not counted: it is none of the program's.
 c10::BoxedKernel MakeCheckedKernel(std::shared_ptr<const CheckedOp> op,
                                    CheckRuntime* runtime);
 

@@ -52,8 +52,7 @@ constexpr Row kRows[] = {
     {Verdict::kSkipReported, Outcome::kSkip, "reported",
      "A failure of this operator was reported already (log_once)."},
     {Verdict::kSkipReentrant, Outcome::kSkip, "reentrant",
-     "The checker's own reference made this call, or a parallel loop inside a "
-     "kernel."},
+     "A parallel loop inside a kernel made this call."},
     {Verdict::kSkipDisabled, Outcome::kSkip, "disabled",
      "The precision check was off."},
     {Verdict::kSkipUnsupported, Outcome::kSkip, "unsupported",

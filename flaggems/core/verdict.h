@@ -32,8 +32,7 @@ enum class Verdict : uint8_t {
   kSkipThrottle,     // enough calls of this operator were checked
   kSkipSize,         // a tensor has more elements than the limit
   kSkipReported,     // this operator has a reported failure already
-  kSkipReentrant,    // made by the checker's own reference, or by a
-                     // parallel loop inside a kernel
+  kSkipReentrant,    // made by a parallel loop inside a kernel
   kSkipDisabled,     // the check is off
   kSkipUnsupported,  // arguments that cannot be recomputed (sparse, meta, ...)
   kSkipCapture,      // a CUDA graph is being captured

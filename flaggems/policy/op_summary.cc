@@ -75,17 +75,6 @@ std::string ReasonsOf(const OpSummary& summary) {
 constexpr size_t kColumns = 8;
 using Row = std::array<std::string, kColumns>;
 
-// Calls that the check made itself are no calls of the program.
-constexpr char kReentrant[] = "reentrant";
-
-OpSummary WithoutReentrant(OpSummary summary) {
-  const auto reentrant = summary.skipped.find(kReentrant);
-  if (reentrant == summary.skipped.end()) return summary;
-  summary.calls -= reentrant->second;
-  summary.skipped.erase(reentrant);
-  return summary;
-}
-
 Row RowOf(const OpSummary& summary) {
   return {summary.op,
           absl::StrCat(summary.calls),
@@ -117,9 +106,7 @@ std::string FormatSummaryTable(absl::Span<const OpSummary> summaries) {
                             "skipped", "reasons"}};
   OpSummary total;
   total.op = "total";
-  for (const OpSummary& all : summaries) {
-    const OpSummary summary = WithoutReentrant(all);
-    if (summary.calls == 0) continue;
+  for (const OpSummary& summary : summaries) {
     rows.push_back(RowOf(summary));
     total.calls += summary.calls;
     total.passed += summary.passed;

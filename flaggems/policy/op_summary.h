@@ -34,8 +34,7 @@ struct OpSummary {
 std::vector<OpSummary> Summarize(const LedgerBook& book);
 
 // A table for people: one line an operator and a total, each ending in a
-// newline, columns aligned by spaces. "no operator was called" if empty. Calls
-// that the check made itself (skipped: reentrant) are left out.
+// newline, columns aligned by spaces. "no operator was called" if empty.
 std::string FormatSummaryTable(absl::Span<const OpSummary> summaries);
 
 }  // namespace flaggems

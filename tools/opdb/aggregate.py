@@ -134,12 +134,8 @@ class Aggregate:
         return self.ops[name]
 
     def _add_summary(self, row, dtype):
-        # reentrant: the checker's own references.
-        calls = row["calls"] - row["skipped"].get("reentrant", 0)
-        if calls == 0:
-            return
         op = self._op(row["op"])
-        op.calls += calls
+        op.calls += row["calls"]
         op.passed += row["passed"]
         op.worst_score = max(op.worst_score, row["worst_score"] or 0)
         op.dtypes.add(dtype)
@@ -148,8 +144,7 @@ class Aggregate:
                                 ("ERROR", row["errors"]),
                                 ("UNTRUSTED", row["untrusted"])):
             for reason, count in reasons.items():
-                if reason != "reentrant":
-                    op.reasons["%s %s" % (status, reason)].calls += count
+                op.reasons["%s %s" % (status, reason)].calls += count
 
     def _add_record(self, record, opinfo):
         known = None
