@@ -75,9 +75,9 @@ absl::Status RegisterGolden(absl::string_view op, GoldenFunction function,
 // A function pointer or an object with one operator(), that takes and returns
 // what torch::Library::impl() wants of a kernel. Several results are a
 // std::tuple.
-template <typename Function,
-          std::enable_if_t<!std::is_convertible_v<Function, GoldenFunction>,
-                           int> = 0>
+template <
+    typename Function,
+    std::enable_if_t<!std::is_convertible_v<Function, GoldenFunction>, int> = 0>
 absl::Status RegisterGolden(absl::string_view op, Function function,
                             const GoldenOptions& options = {});
 
@@ -104,9 +104,9 @@ absl::Status RegisterKernel(absl::string_view op, c10::KernelFunction kernel,
 
 }  // namespace internal_golden
 
-template <typename Function,
-          std::enable_if_t<!std::is_convertible_v<Function, GoldenFunction>,
-                           int>>
+template <
+    typename Function,
+    std::enable_if_t<!std::is_convertible_v<Function, GoldenFunction>, int>>
 absl::Status RegisterGolden(absl::string_view op, Function function,
                             const GoldenOptions& options) {
   using Plain = std::remove_pointer_t<Function>;
@@ -115,8 +115,7 @@ absl::Status RegisterGolden(absl::string_view op, Function function,
           c10::guts::infer_function_traits_t<Plain>>();
   if constexpr (std::is_function_v<Plain>) {
     return internal_golden::RegisterKernel(
-        op,
-        c10::KernelFunction::makeFromUnboxedRuntimeFunction(function),
+        op, c10::KernelFunction::makeFromUnboxedRuntimeFunction(function),
         inferred, options);
   } else {
     return internal_golden::RegisterKernel(

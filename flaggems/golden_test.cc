@@ -102,8 +102,8 @@ class GoldenTest : public testing::TestWithParam<ToleranceModel> {
 
   void Observe(const std::string& op,
                c10::DispatchKey key = c10::DispatchKey::CPU) {
-    auto installed = InstallObserver(*FindOperator(*OpKey::Parse(op)), key,
-                                     &runtime_);
+    auto installed =
+        InstallObserver(*FindOperator(*OpKey::Parse(op)), key, &runtime_);
     ASSERT_THAT(installed, IsOk());
     installed_.push_back(*std::move(installed));
     op_ = op;
@@ -191,8 +191,8 @@ TEST_P(GoldenTest, AKernelOfADeviceIsJudgedByTheGoldenFunction) {
   Call(ToFakeDevice(F32({1, 2, -0., 1e-40})));
   EXPECT_EQ(Count(Verdict::kPass), 1);
   EXPECT_GT(called, 0);
-  EXPECT_EQ(type, GetParam() == ToleranceModel::kBudget ? at::kDouble
-                                                        : at::kFloat);
+  EXPECT_EQ(type,
+            GetParam() == ToleranceModel::kBudget ? at::kDouble : at::kFloat);
   wrong_by = 0.5;
   Call(ToFakeDevice(F32({1, 2})));
   EXPECT_EQ(Count(Verdict::kFailValue), 1);
@@ -206,12 +206,13 @@ TEST_P(GoldenTest, AKernelOfADeviceIsJudgedByTheGoldenFunction) {
 TEST_P(GoldenTest, WithoutWideningItGetsTheArgumentsAsTheyAre) {
   GoldenOptions options;
   options.widen = false;
-  ASSERT_THAT(RegisterGolden("golden_test::twice",
-                             [](const at::Tensor& x) {
-                               EXPECT_EQ(x.scalar_type(), at::kHalf);
-                               return x * 2;
-                             },
-                             options),
+  ASSERT_THAT(RegisterGolden(
+                  "golden_test::twice",
+                  [](const at::Tensor& x) {
+                    EXPECT_EQ(x.scalar_type(), at::kHalf);
+                    return x * 2;
+                  },
+                  options),
               IsOk());
   Observe("golden_test::twice");
   const at::Tensor x = F32({1, 2, 0.1}).to(at::kHalf);
@@ -249,7 +250,10 @@ TEST_P(GoldenTest, WhatAGoldenFunctionDoesWrongIsNoFailure) {
        "the schema has a Tensor"},
       {"no tensor", [](Stack* stack) { stack->back() = c10::IValue(); },
        "where the reference has none"},
-      {"other sizes", [](Stack* stack) { stack->back() = at::ones({2, 1}); },
+      {"other sizes",
+       [](Stack* stack) {
+         stack->back() = at::ones({2, 1});
+       },
        "(2, 1)"},
       {"another dtype",
        [](Stack* stack) { stack->back() = at::ones({2}, at::kLong); }, ""},
@@ -338,9 +342,9 @@ TEST_P(GoldenTest, WhatAGoldenFunctionWritesStaysItsOwn) {
 
 TEST_P(GoldenTest, AnOperatorOfTheDispatcherServes) {
   Observe("golden_test::twice");
-  ASSERT_THAT(RegisterGoldenOperator("golden_test::twice",
-                                     "golden_test::twice_golden"),
-              IsOk());
+  ASSERT_THAT(
+      RegisterGoldenOperator("golden_test::twice", "golden_test::twice_golden"),
+      IsOk());
   Call(F32({1, 2}));
   EXPECT_EQ(Count(Verdict::kPass), 1);
   wrong_by = 1;
@@ -361,25 +365,25 @@ TEST_P(GoldenTest, WhatDropsElementsIsNotCompared) {
 }
 
 TEST_P(GoldenTest, AGoldenFunctionMayDifferentiate) {
-  ASSERT_THAT(
-      RegisterGolden("golden_test::twice",
-                     [](const at::Tensor& x) {
-                       const at::AutoGradMode grad(true);
-                       const at::Tensor leaf = x.detach().requires_grad_();
-                       at::Tensor sum = leaf.square().sum();
-                       sum.backward();
-                       return leaf.grad().detach();
-                     }),
-      IsOk());
+  ASSERT_THAT(RegisterGolden("golden_test::twice",
+                             [](const at::Tensor& x) {
+                               const at::AutoGradMode grad(true);
+                               const at::Tensor leaf =
+                                   x.detach().requires_grad_();
+                               at::Tensor sum = leaf.square().sum();
+                               sum.backward();
+                               return leaf.grad().detach();
+                             }),
+              IsOk());
   Observe("golden_test::twice");
   Call(F32({1, 2}));
   EXPECT_EQ(Count(Verdict::kPass), 1) << Error();
 }
 
 TEST(RegisterGoldenTest, RefusesWhatIsNoOperatorOrNoSuchFunction) {
-  EXPECT_THAT(RegisterGolden("golden_test::twise", &Doubled),
-              StatusIs(absl::StatusCode::kNotFound,
-                       HasSubstr("golden_test::twice")));
+  EXPECT_THAT(
+      RegisterGolden("golden_test::twise", &Doubled),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("golden_test::twice")));
   EXPECT_THAT(RegisterGolden("", &Doubled), StatusIs(kInvalid));
   EXPECT_THAT(RegisterGolden("aten::add", &Doubled),
               StatusIs(kInvalid, AllOf(HasSubstr("aten::add.Tensor"),
@@ -388,16 +392,14 @@ TEST(RegisterGoldenTest, RefusesWhatIsNoOperatorOrNoSuchFunction) {
               StatusIs(kInvalid, HasSubstr("aten::add.Tensor")));
   EXPECT_THAT(RegisterGolden("golden_test::twice", GoldenFunction()),
               StatusIs(kInvalid, HasSubstr("empty")));
+  EXPECT_THAT(RegisterGolden("golden_test::twice",
+                             [](const at::Tensor& x, double) { return x; }),
+              StatusIs(kInvalid, AllOf(HasSubstr("golden_test::twice"),
+                                       HasSubstr("number of arguments"))));
   EXPECT_THAT(
       RegisterGolden("golden_test::twice",
-                     [](const at::Tensor& x, double) { return x; }),
-      StatusIs(kInvalid, AllOf(HasSubstr("golden_test::twice"),
-                               HasSubstr("number of arguments"))));
-  EXPECT_THAT(RegisterGolden("golden_test::twice",
-                             [](const at::Tensor& x) {
-                               return std::make_tuple(x, x);
-                             }),
-              StatusIs(kInvalid, HasSubstr("returns")));
+                     [](const at::Tensor& x) { return std::make_tuple(x, x); }),
+      StatusIs(kInvalid, HasSubstr("returns")));
   EXPECT_THAT(RegisterGoldenOperator("golden_test::twice", "golden_test::no"),
               StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "flaggems/aten/op_traits_of.h"
+#include "flaggems/reference/goldens/shipped.h"
 #include "flaggems/reference/native_cpu_reference.h"
 
 namespace flaggems {
@@ -15,18 +16,18 @@ namespace {
 // /pytorch/", derived from operators that nearly nobody overrides, so that it
 // holds for any build. Empty: not found, no kernel is torch's then.
 std::string TorchPrefix() {
-  for (const char* name : {"aten::set_.source_Storage_storage_offset",
-                           "aten::_local_scalar_dense", "aten::as_strided",
-                           "aten::empty.memory_format", "aten::add.Tensor"}) {
+  for (const char* name :
+       {"aten::set_.source_Storage_storage_offset", "aten::_local_scalar_dense",
+        "aten::as_strided", "aten::empty.memory_format", "aten::add.Tensor"}) {
     const absl::StatusOr<OpKey> key = OpKey::Parse(name);
     const auto op = key.ok() ? FindOperator(*key) : std::nullopt;
-    const auto kernel =
-        op ? NativeKernel(*op, c10::DispatchKey::CPU) : nullptr;
+    const auto kernel = op ? NativeKernel(*op, c10::DispatchKey::CPU) : nullptr;
     if (kernel == nullptr) continue;
     for (const char* generated :
          {"build/aten/src/ATen/RegisterCPU", "aten/src/ATen/RegisterCPU"}) {
       const size_t at = kernel->debug().find(generated);
-      if (at != std::string::npos && at > 0) return kernel->debug().substr(0, at);
+      if (at != std::string::npos && at > 0)
+        return kernel->debug().substr(0, at);
     }
   }
   return "";
@@ -59,15 +60,17 @@ std::string ReferenceSource::why_none() const {
 
 ReferenceSource ReferenceFor(const c10::OperatorHandle& op,
                              c10::DispatchKey key, absl::string_view kernel) {
+  InstallShippedGoldens();
   const GoldenSlot& golden = GoldenSlot::Of(OpKeyOf(op));
   const auto captured = NativeKernel(op, c10::DispatchKey::CPU);
   if (captured == nullptr) {
-    return {&golden, nullptr, absl::StrCat("it has no CPU kernel: ", kRegister)};
+    return {&golden, nullptr,
+            absl::StrCat("it has no CPU kernel: ", kRegister)};
   }
   if (IsCpuKey(key) && kernel == captured->debug() && !IsTorchsOwn(kernel)) {
-    return {&golden, nullptr,
-            absl::StrCat("its only CPU kernel is the one under test: ",
-                         kRegister)};
+    return {
+        &golden, nullptr,
+        absl::StrCat("its only CPU kernel is the one under test: ", kRegister)};
   }
   absl::StatusOr<std::shared_ptr<const Reference>> native =
       NativeCpuReference(op);
