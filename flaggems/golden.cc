@@ -14,6 +14,7 @@
 #include "flaggems/core/op_key.h"
 #include "flaggems/core/status_macros.h"
 #include "flaggems/reference/golden.h"
+#include "flaggems/reference/goldens/shipped.h"
 #include "flaggems/registry/kernel_registry.h"
 
 namespace flaggems {
@@ -65,6 +66,7 @@ absl::StatusOr<c10::OperatorHandle> ResolveOperator(absl::string_view op) {
 
 absl::Status Register(const c10::OperatorHandle& handle,
                       GoldenFunction function, const GoldenOptions& options) {
+  InstallShippedGoldens();
   GoldenSlot::Of(OpKeyOf(handle))
       .Set(MakeGolden(handle.schema(), std::move(function), options.widen));
   return absl::OkStatus();
@@ -132,6 +134,7 @@ absl::Status UnregisterGolden(absl::string_view op) {
   return StatusOrOf([&]() -> absl::Status {
     FG_ASSIGN_OR_RETURN(const c10::OperatorHandle handle, ResolveOperator(op));
     const OpKey key = OpKeyOf(handle);
+    InstallShippedGoldens();
     if (GoldenSlot::Of(key).Set(nullptr) == nullptr) {
       return absl::NotFoundError(absl::StrCat(
           "no golden function is registered for ", key.ToString()));
@@ -147,22 +150,12 @@ absl::Status RegisterKernel(absl::string_view op, c10::KernelFunction kernel,
                             const GoldenOptions& options) {
   return StatusOrOf([&]() -> absl::Status {
     FG_ASSIGN_OR_RETURN(const c10::OperatorHandle handle, ResolveOperator(op));
-    // A function that takes int64_t stands for one that takes SymInt.
-    const c10::FunctionSchema schema =
-        handle.schema().cloneWithRealTypes(kernel.isValidSymUnboxed());
-    if (const auto difference = c10::findSchemaDifferences(inferred, schema)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the golden function for ", OpKeyOf(handle).ToString(),
-          " has another signature: ", *difference, " (the operator is ",
-          c10::toString(handle.schema()), ")"));
-    }
-    return Register(
-        handle,
-        [kernel = std::move(kernel), handle](torch::jit::Stack* stack) {
-          kernel.callBoxed(handle, c10::DispatchKeySet(c10::DispatchKey::CPU),
-                           stack);
-        },
-        options);
+    FG_ASSIGN_OR_RETURN(
+        std::shared_ptr<const Reference> golden,
+        GoldenOfKernel(handle, std::move(kernel), inferred, options.widen));
+    InstallShippedGoldens();
+    GoldenSlot::Of(OpKeyOf(handle)).Set(std::move(golden));
+    return absl::OkStatus();
   });
 }
 

@@ -71,6 +71,8 @@ constexpr absl::string_view kConvolutions[] = {"convolution",
                                                "_convolution",
                                                "mkldnn_convolution",
                                                "cudnn_convolution",
+                                               "cudnn_convolution_relu",
+                                               "cudnn_convolution_add_relu",
                                                "cudnn_convolution_transpose",
                                                "convolution_backward"};
 

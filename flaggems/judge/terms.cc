@@ -22,6 +22,7 @@ enum class Terms {
   kTransposed,  // numel / size(1) of `tensor`
   kLength,      // numel of `tensor`: a dot product, duplicates of an index
   kKeys,        // size(-2) of `tensor`: attention
+  kKeyRows,     // size(-3) of `tensor`: attention on (batch, keys, heads, size)
 };
 
 struct Row {
@@ -39,13 +40,21 @@ constexpr Row kRows[] = {
     {"addmv", Terms::kInner, 1},
     {"baddbmm", Terms::kInner, 1},
     {"linear", Terms::kInner, 0},
+    {"_scaled_mm", Terms::kInner, 0},
+    {"_scaled_mm_v2", Terms::kInner, 0},
+    {"_scaled_grouped_mm", Terms::kInner, 0},
+    {"_weight_int4pack_mm", Terms::kInner, 0},
     {"dot", Terms::kLength, 0},
     {"vdot", Terms::kLength, 0},
     {"convolution", Terms::kWeight, 1},
     {"_convolution", Terms::kWeight, 1},
     {"mkldnn_convolution", Terms::kWeight, 1},
     {"cudnn_convolution", Terms::kWeight, 1},
+    {"cudnn_convolution_relu", Terms::kWeight, 1},
+    {"cudnn_convolution_add_relu", Terms::kWeight, 1},
+    {"cudnn_convolution_transpose", Terms::kTransposed, 1},
     {"_conv_depthwise2d", Terms::kWeight, 1},
+    {"conv_depthwise3d", Terms::kWeight, 1},
     {"_slow_conv2d_forward", Terms::kWeight, 1},
     {"slow_conv3d_forward", Terms::kWeight, 1},
     {"slow_conv_dilated2d", Terms::kWeight, 1},
@@ -55,6 +64,13 @@ constexpr Row kRows[] = {
     {"scaled_dot_product_attention", Terms::kKeys, 1},
     {"_scaled_dot_product_flash_attention_for_cpu", Terms::kKeys, 1},
     {"_scaled_dot_product_attention_math", Terms::kKeys, 1},
+    {"_scaled_dot_product_flash_attention", Terms::kKeys, 1},
+    {"_scaled_dot_product_efficient_attention", Terms::kKeys, 1},
+    {"_scaled_dot_product_cudnn_attention", Terms::kKeys, 1},
+    {"_scaled_dot_product_fused_attention_overrideable", Terms::kKeys, 1},
+    {"_cudnn_attention_forward", Terms::kKeys, 1},
+    {"_flash_attention_forward", Terms::kKeyRows, 1},
+    {"_efficient_attention_forward", Terms::kKeyRows, 1},
     {"index_add", Terms::kLength, 2},
     {"scatter_add", Terms::kLength, 2},
     {"scatter_reduce", Terms::kLength, 2},
@@ -80,6 +96,8 @@ double CountIn(const at::Tensor& tensor, Terms terms) {
       return numel;
     case Terms::kKeys:
       return dim < 2 ? 1 : static_cast<double>(tensor.size(dim - 2));
+    case Terms::kKeyRows:
+      return dim < 3 ? 1 : static_cast<double>(tensor.size(dim - 3));
   }
   return 1;
 }

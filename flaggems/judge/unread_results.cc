@@ -24,6 +24,20 @@ constexpr UnreadRow kUnread[] = {
     {"cudnn_batch_norm", 1, 3, true, "saved statistics of no batch"},
     {"_batch_norm_with_update", 3, 3, false, "a reserve of the backend"},
     {"linalg_lu_factor_ex", 2, 2, false, "error codes"},
+    {"_scaled_dot_product_flash_attention", 2, 8, false,
+     "bounds of sequences, random state, a mask for debugging"},
+    {"_scaled_dot_product_cudnn_attention", 2, 8, false,
+     "bounds of sequences, random state, a mask for debugging"},
+    {"_cudnn_attention_forward", 2, 8, false,
+     "bounds of sequences, random state, a mask for debugging"},
+    {"_scaled_dot_product_fused_attention_overrideable", 1, 8, false,
+     "what the backend's own backward pass reads"},
+    {"_flash_attention_forward", 2, 4, false,
+     "random state, a mask for debugging"},
+    {"_scaled_dot_product_efficient_attention", 2, 3, false, "random state"},
+    {"_efficient_attention_forward", 2, 5, false,
+     "random state, bounds of sequences"},
+    {"cudnn_batch_norm", 3, 3, false, "a reserve of the backend"},
 };
 
 }  // namespace

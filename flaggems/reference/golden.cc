@@ -1,6 +1,7 @@
 #include "flaggems/reference/golden.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/op_registration/infer_schema.h>
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -83,12 +84,28 @@ absl::Status CheckResults(const c10::FunctionSchema& schema, Values& results) {
       // An undefined tensor has no type that could be asked for.
       if (results[i].isTensor()) continue;
     }
-    if (results[i].type()->isSubtypeOf(*type)) continue;
+    // An int serves for a SymInt, and for an enumeration.
+    if (results[i].type()->isSubtypeOf(*type) ||
+        results[i].type()->isSubtypeOf(*returns[i].type())) {
+      continue;
+    }
     return absl::InternalError(
         absl::StrCat("result ", i, " is a ", results[i].type()->str(),
                      ", the schema has a ", type->str()));
   }
   return absl::OkStatus();
+}
+
+// What a function with int64_t for each SymInt has for a schema.
+c10::FunctionSchema WithoutSymInts(const c10::FunctionSchema& schema) {
+  std::vector<c10::Argument> returns;
+  for (const c10::Argument& result : schema.returns()) {
+    returns.push_back(result.real_type()->kind() == c10::TypeKind::SymIntType
+                          ? result.cloneWithType(c10::IntType::get())
+                          : result.cloneWithType(result.real_type()));
+  }
+  return schema.cloneWithRealTypes(/*with_symint=*/false)
+      .cloneWithReturns(std::move(returns));
 }
 
 class Golden final : public Reference {
@@ -137,6 +154,27 @@ std::shared_ptr<const Reference> MakeGolden(const c10::FunctionSchema& schema,
                                             GoldenFunction function,
                                             bool widen) {
   return std::make_shared<const Golden>(schema, std::move(function), widen);
+}
+
+absl::StatusOr<std::shared_ptr<const Reference>> GoldenOfKernel(
+    const c10::OperatorHandle& op, c10::KernelFunction kernel,
+    const c10::FunctionSchema& inferred, bool widen) {
+  const c10::FunctionSchema schema = kernel.isValidSymUnboxed()
+                                         ? op.schema().cloneWithRealTypes()
+                                         : WithoutSymInts(op.schema());
+  if (const auto difference =
+          c10::findSchemaDifferences(inferred.cloneWithRealTypes(), schema)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the golden function for ", c10::toString(op.operator_name()),
+        " has another signature: ", *difference, " (the operator is ",
+        c10::toString(op.schema()), ")"));
+  }
+  return MakeGolden(
+      op.schema(),
+      [kernel = std::move(kernel), op](torch::jit::Stack* stack) {
+        kernel.callBoxed(op, c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
+      },
+      widen);
 }
 
 GoldenSlot& GoldenSlot::Of(const OpKey& op) {

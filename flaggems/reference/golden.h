@@ -4,12 +4,15 @@
 // Golden functions: who computes the calls of an operator again in place of
 // its native kernel. flaggems/golden.h is the way in for users.
 
+#include <ATen/core/boxing/KernelFunction.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/function_schema.h>
 #include <ATen/core/stack.h>
 
 #include <functional>
 #include <memory>
 
+#include "absl/status/statusor.h"
 #include "flaggems/core/mutex.h"
 #include "flaggems/core/op_key.h"
 #include "flaggems/reference/reference.h"
@@ -29,6 +32,12 @@ using GoldenFunction = std::function<void(torch::jit::Stack* stack)>;
 std::shared_ptr<const Reference> MakeGolden(const c10::FunctionSchema& schema,
                                             GoldenFunction function,
                                             bool widen);
+
+// The same of a kernel, which is called boxed. kInvalidArgument: `inferred`,
+// the schema of its C++ signature, is not that of `op`; says the difference.
+absl::StatusOr<std::shared_ptr<const Reference>> GoldenOfKernel(
+    const c10::OperatorHandle& op, c10::KernelFunction kernel,
+    const c10::FunctionSchema& inferred, bool widen);
 
 // The place of one operator in the process-wide table of golden functions.
 // Thread-safe.

@@ -264,7 +264,8 @@ std::optional<double> DtypeDefault(const std::string& argument,
   const Finfo finfo = FinfoOf(first.type);
   if (argument == "posinf") return finfo.max;
   if (argument == "neginf") return -finfo.max;
-  if (argument == "eps") return finfo.eps;
+  // rms_norm takes it of the type that it computes in.
+  if (argument == "eps") return std::min(finfo.eps, FinfoOf(c10::kFloat).eps);
   if (argument == "rtol" || argument == "rcond") {
     return finfo.eps * static_cast<double>(first.longest_side);
   }

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "flaggems/aten/op_traits_of.h"
+#include "flaggems/reference/goldens/shipped.h"
 #include "flaggems/reference/native_cpu_reference.h"
 
 namespace flaggems {
@@ -59,6 +60,7 @@ std::string ReferenceSource::why_none() const {
 
 ReferenceSource ReferenceFor(const c10::OperatorHandle& op,
                              c10::DispatchKey key, absl::string_view kernel) {
+  InstallShippedGoldens();
   const GoldenSlot& golden = GoldenSlot::Of(OpKeyOf(op));
   const auto captured = NativeKernel(op, c10::DispatchKey::CPU);
   if (captured == nullptr) {

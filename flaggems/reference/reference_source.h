@@ -51,11 +51,12 @@ class ReferenceSource {
 // (SafeKernelFunction::debug()), or anything else for a kernel that is not in
 // the dispatcher yet.
 //
-// A golden function; else the CPU kernel (native_cpu_reference.h), unless that
-// is the kernel under test and not torch's own: a kernel that is judged by
-// itself passes whatever it computes. Torch's own may be, because the float64
-// path is another instance of it and tested with torch. For keys of devices it
-// is the CPU kernel, whoever wrote it.
+// A golden function, registered or shipped (goldens/shipped.h); else the CPU
+// kernel (native_cpu_reference.h), unless that is the kernel under test and not
+// torch's own: a kernel that is judged by itself passes whatever it computes.
+// Torch's own may be, because the float64 path is another instance of it and
+// tested with torch. For keys of devices it is the CPU kernel, whoever wrote
+// it.
 //
 // Call it before anything is installed. Thread-safe.
 ReferenceSource ReferenceFor(const c10::OperatorHandle& op,
