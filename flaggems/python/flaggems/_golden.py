@@ -22,37 +22,31 @@ _operators: Final[Any] = torch.library.Library(  # type: ignore[no-untyped-call]
 _numbers: Final = itertools.count()
 
 
-def _is_out(overload: torch._ops.OpOverload) -> bool:
-    """Whether results go to arguments: add.out(..., *, Tensor(a!) out)."""
-    return any(
-        each.kwarg_only and each.alias_info is not None and each.alias_info.is_write
-        for each in overload._schema.arguments
-    )
-
-
-def _overloads(op: str) -> list[torch._ops.OpOverload]:
-    """The operators that golden()'s `op` names."""
+def _overload(op: str) -> torch._ops.OpOverload:
+    """The operator that golden()'s `op` names."""
     wanted = op if "::" in op else "aten::" + op
     namespace, _, rest = wanted.partition("::")
     name, _, overload = rest.partition(".")
     packet = getattr(getattr(torch.ops, namespace), name, None)
     # TorchScript has overloads that the dispatcher knows nothing of.
     known = torch._C._dispatch_get_all_op_names()
-    overloads = [
-        getattr(packet, each)
+    overloads: dict[str, torch._ops.OpOverload] = {
+        each: getattr(packet, each)
         for each in (packet.overloads() if packet is not None else [])
-        if overload in ("", each)
-    ]
-    overloads = [
-        each
-        for each in overloads
-        if each._name in known and (overload or not _is_out(each))
-    ]
-    if not overloads:
-        near = difflib.get_close_matches(wanted, known, n=3)
-        hint = f"; did you mean {', '.join(near)}?" if near else ""
-        raise errors.NotFoundError(f'torch has no operator "{op}"{hint}')
-    return overloads
+        if getattr(packet, each)._name in known
+    }
+    if not overload:
+        overload = "default" if len(overloads) != 1 else next(iter(overloads))
+    if overload in overloads:
+        return overloads[overload]
+    if overloads and wanted.count(".") == 0:
+        raise errors.InvalidArgumentError(
+            f"{wanted} has several overloads; name one of "
+            f"{', '.join(each._name for each in overloads.values())}"
+        )
+    near = difflib.get_close_matches(wanted, known, n=3)
+    hint = f"; did you mean {', '.join(near)}?" if near else ""
+    raise errors.NotFoundError(f'torch has no operator "{op}"{hint}')
 
 
 def _with_defaults(
@@ -84,57 +78,61 @@ def golden(op: str, *, widened: bool = True) -> Callable[[_Function], _Function]
         def fused_norm(x, weight, eps):
             return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight
 
-    From then on the operator is judged by this function in place of torch's
-    native CPU kernel; operators that have none can be judged at all.
+    The operator is judged by this function in place of torch's native CPU kernel.
+    Operators that have none, such as custom ones, can be judged in no other way:
+    their calls are SKIP(unsupported) without. Calls that begin later count; the
+    last function that was registered for an operator is the one.
 
     Args:
-      op: "my::op.overload" ("my::op.default" is the one without a name), or
-        "my::op" for all its overloads but those that write into out=, which
-        must then all be what this function computes. Without a namespace: aten.
-      widened: floating tensors reach the function as float64 in checks that
-        have a float64 reference (profile "strict"). False if the function
-        depends on their dtype.
+      op: "my::op.overload"; without an overload it is the default one ("default"
+        names it, too), or the only one there is. Without a namespace: aten.
+      widened: in checks that have a float64 reference (profile "strict") the
+        function gets floating tensors as float64, complex ones as complex128
+        and dtype arguments likewise, several times a call, some with small
+        changes that show how sensitive the result is. It must compute in the
+        type that it is given. False: it gets the arguments as they are only,
+        and error budgets are twice as large.
 
-    The function is called with every argument of the operator's schema,
-    positional ones in order and keyword-only ones by name, on the CPU, and
-    returns what the schema says: a tensor, or a tuple of them. It must not
-    change its arguments unless the schema marks them. An operator that writes
-    its arguments (Tensor(a!)) has the function write them, too.
+    The function gets every argument of the operator's schema, positional ones in
+    order and keyword-only ones by name: copies, on the CPU. It returns what the
+    schema says, a tensor or a tuple of them; if the operator writes arguments
+    (Tensor(a!)), it writes them, too. Operators that it calls are torch's own,
+    also where a kernel under test is installed over them. It may be called by
+    any thread that calls the operator.
 
     What it raises, or a result of another structure, is ERROR(reference) for
-    that call and is told in summary_table(); the program goes on. It may be
-    called by any thread that calls the operator. The last function that was
-    registered for an operator counts.
+    that call and is told in summary_table(); the program goes on.
 
     Returns:
       The decorator, which returns the function unchanged.
 
     Raises:
       LookupError: torch has no such operator; lists the nearest names.
-      ValueError: the library refuses it.
+      ValueError: there are several overloads; lists them.
     """
-    overloads = _overloads(op)
+    overload = _overload(op)
 
     def register(function: _Function) -> _Function:
-        for overload in overloads:
-            schema = overload._schema
-            signature = str(schema)[len(overload._name) :]
-            name = "_".join(
-                [*schema.name.split("::"), schema.overload_name, str(next(_numbers))]
-            )
-            _operators.define(name + signature)
-            # For tensors of every device, real ones only.
-            _operators.impl(
-                name, _with_defaults(schema, function), "CompositeExplicitAutograd"
-            )
-            _library.call(
-                "golden",
-                {
-                    "op": overload._name,
-                    "function": f"{_NAMESPACE}::{name}",
-                    "widen": widened,
-                },
-            )
+        schema = overload._schema
+        signature = str(schema)[len(overload._name) :]
+        name = "_".join(
+            [*schema.name.split("::"), schema.overload_name, str(next(_numbers))]
+        )
+        _operators.define(name + signature)
+        # For tensors of every device, real ones only.
+        _operators.impl(
+            name, _with_defaults(schema, function), "CompositeExplicitAutograd"
+        )
+        _library.call(
+            "golden",
+            {
+                "op": (
+                    overload._name if schema.overload_name else f"{schema.name}.default"
+                ),
+                "function": f"{_NAMESPACE}::{name}",
+                "widen": widened,
+            },
+        )
         return function
 
     return register

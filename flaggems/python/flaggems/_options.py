@@ -32,6 +32,9 @@ class Options(TypedDict, total=False):
     memory_mb: int
     # Whether memory that a kernel allocates is filled and guarded.
     poison: bool
+    # What a failure does besides being logged: "log" (nothing), "substitute" (the
+    # caller gets what the reference computed) or "abort".
+    on_failure: str
     # Of the log: "auto", "text" or "jsonl".
     format: str
     # Whether log lines also go to stderr.

@@ -84,6 +84,9 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "golden of nothing": (
         lambda: flaggems.golden("aten::rulu"), LookupError, "did you mean aten::relu",
     ),
+    "golden of several overloads": (
+        lambda: flaggems.golden("aten::div"), ValueError, "aten::div.Tensor_mode",
+    ),
     "golden of an overload unknown": (
         lambda: flaggems.golden("add.Tensr"), LookupError, "aten::add.Tensor",
     ),
