@@ -58,8 +58,10 @@ std::vector<Case> Cases() {
       {"NewResult",
        [](torch::Library& m) { m.impl("erf", &WrongErf); },
        {"aten::erf"},
-       [] { return at::allclose(at::erf(X()), at::special_erf(X()) * 1) &&
-                   at::erf(X())[2].item<float>() > 0.99f; }},
+       [] {
+         return at::allclose(at::erf(X()), at::special_erf(X()) * 1) &&
+                at::erf(X())[2].item<float>() > 0.99f;
+       }},
       {"NotContiguous",
        [](torch::Library& m) { m.impl("erf", &WrongErf); },
        {"aten::erf"},
@@ -166,13 +168,14 @@ TEST_P(SubstituteTest, TheCallerGetsTheReferences) {
   EXPECT_GT(failed_, 30);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Kernels, SubstituteTest,
-    testing::Combine(testing::ValuesIn(Cases()),
-                     testing::Values("strict", "original")),
-    [](const auto& info) {
-      return std::get<0>(info.param).name + "_" + std::get<1>(info.param);
-    });
+INSTANTIATE_TEST_SUITE_P(Kernels, SubstituteTest,
+                         testing::Combine(testing::ValuesIn(Cases()),
+                                          testing::Values("strict",
+                                                          "original")),
+                         [](const auto& info) {
+                           return std::get<0>(info.param).name + "_" +
+                                  std::get<1>(info.param);
+                         });
 
 TEST(AbortDeathTest, SaysWhatIsWrongAndEnds) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
