@@ -17,10 +17,12 @@ absl::string_view FirstLine(absl::string_view text) {
 }
 
 // What Python raises to end a program, through a kernel that is written in it:
-// nothing that the kernel did. The type is libtorch_python's, which is not
-// linked; it is known by its name and its text, "KeyboardInterrupt: ...".
+// nothing that the kernel did. The types are libtorch_python's, which is not
+// linked; they are known by their names and their text, "KeyboardInterrupt:
+// ...".
 bool IsPythonInterrupt(const std::exception& exception) {
-  if (absl::string_view(typeid(exception).name()) != "12python_error") {
+  const absl::string_view type = typeid(exception).name();
+  if (type != "12python_error" && type != "N8pybind1117error_already_setE") {
     return false;
   }
   const absl::string_view text = exception.what();

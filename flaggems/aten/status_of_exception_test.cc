@@ -26,7 +26,13 @@ void PrintTo(const Case& c, std::ostream* os) { *os << c.name; }
 }  // namespace
 }  // namespace flaggems
 
-// As libtorch_python has it.
+// As libtorch_python has them.
+namespace pybind11 {
+struct error_already_set : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+}  // namespace pybind11
+
 struct python_error : public std::exception {
   explicit python_error(std::string what) : text(std::move(what)) {}
   const char* what() const noexcept override { return text.c_str(); }
@@ -69,6 +75,9 @@ INSTANTIATE_TEST_SUITE_P(
         {"PythonInterrupt",
          [] { throw python_error("KeyboardInterrupt: \n\nAt:\n  f.py(3)"); },
          absl::StatusCode::kCancelled, "KeyboardInterrupt: "},
+        {"InterruptOfPybind",
+         [] { throw pybind11::error_already_set("KeyboardInterrupt: at\nx"); },
+         absl::StatusCode::kCancelled, "KeyboardInterrupt: at"},
         {"PythonExit", [] { throw python_error("SystemExit: 3"); },
          absl::StatusCode::kCancelled, "SystemExit: 3"},
         {"PythonError",
