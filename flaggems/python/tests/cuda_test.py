@@ -165,10 +165,10 @@ class CudaTest(testutil.PrecisionTestCase):
         self.check(profile="strict", log_once=False)
         flaggems.observe()
         stop = threading.Event()
+        y = torch.randn(16, 16, device="cuda")
 
         def other_thread() -> None:
             # Checks, with their copies to the host, while the graph is captured.
-            y = torch.randn(16, 16, device="cuda")
             with torch.cuda.stream(torch.cuda.Stream()):
                 while not stop.is_set():
                     torch.tanh(y)
