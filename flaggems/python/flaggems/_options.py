@@ -32,6 +32,8 @@ class Options(TypedDict, total=False):
     memory_mb: int
     # Whether memory that a kernel allocates is filled and guarded.
     poison: bool
+    # Whether calls that end in ERROR, UNTRUSTED or a SKIP of their own are logged.
+    log_all: bool
     # What a failure does besides being logged: "log" (nothing), "substitute" (the
     # caller gets what the reference computed) or "abort".
     on_failure: str
