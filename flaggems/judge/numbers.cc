@@ -488,6 +488,13 @@ class NumberJudge {
       if (OutcomeOf(again.verdict) != Outcome::kFail) {
         return Describe(again, *want);
       }
+      if (type == c10::kFloat) {
+        FG_ASSIGN_OR_RETURN(const Comparison between,
+                            CompareBetween(want_, *want));
+        if (OutcomeOf(between.verdict) != Outcome::kFail) {
+          return Describe(between, *want);
+        }
+      }
     }
     const std::optional<Budget> allowance = NativeAllowance();
     bool as_bad_as_native = false;
@@ -519,6 +526,38 @@ class NumberJudge {
                       "between");
     }
     return judgement;
+  }
+
+  // Of a kernel that holds some Python numbers in float64 and some in float32
+  // (1 - beta and beta^step of an optimiser): each element lies between the two
+  // references, up to the budget.
+  absl::StatusOr<Comparison> CompareBetween(const at::Tensor& a,
+                                            const at::Tensor& b) {
+    Budget budget = budget_;
+    at::Tensor allowed = at::zeros(a.sizes(), a.options());
+    switch (budget_.condition) {
+      case Budget::Condition::kNone:
+        break;
+      case Budget::Condition::kReference:
+        allowed = Magnitude(a);
+        break;
+      case Budget::Condition::kConstant:
+        allowed.fill_(budget_.constant);
+        break;
+      case Budget::Condition::kArray:
+        allowed = conditions_;
+        break;
+    }
+    allowed = (allowed * budget_.Factor() + Magnitude(a - b) / 2)
+                  .nan_to_num(0, std::numeric_limits<double>::infinity())
+                  .contiguous();
+    budget.unit_roundoff = 1;
+    budget.a = 1;
+    budget.b = 0;
+    budget.l = 0;
+    budget.condition = Budget::Condition::kArray;
+    budget.conditions = ArrayViewOf(allowed);
+    return Compare((a + b) / 2, budget);
   }
 
   // A result that budget_ accepts.
