@@ -121,8 +121,7 @@ struct Batch {
                 "queries, keys and values of ", q.dim(), ", ", k.dim(), " and ",
                 v.dim(), " dimensions, not 4");
     TORCH_CHECK(k.size(1) > 0 && q.size(1) % k.size(1) == 0, q.size(1),
-                " heads of queries do not divide into ", k.size(1),
-                " of keys");
+                " heads of queries do not divide into ", k.size(1), " of keys");
     if (IsDefined(attn_bias)) {
       const Tensor wide =
           attn_bias->scalar_type() == at::kBool
@@ -156,9 +155,9 @@ struct Batch {
 // (B, H, M, E) and (B, H, M).
 Attended Attend(const Batch& batch) {
   const Tensor& q = batch.q;
-  Attended all = {
-      at::empty({q.size(0), q.size(1), q.size(2), batch.v.size(3)}, q.options()),
-      at::empty({q.size(0), q.size(1), q.size(2)}, q.options())};
+  Attended all = {at::empty({q.size(0), q.size(1), q.size(2), batch.v.size(3)},
+                            q.options()),
+                  at::empty({q.size(0), q.size(1), q.size(2)}, q.options())};
   for (int64_t b = 0; b < q.size(0); ++b) {
     for (int64_t h = 0; h < q.size(1); ++h) {
       const Attended head = Attend(batch.At(b, h));
@@ -182,8 +181,8 @@ Gradients Differentiate(const Batch& batch, const Tensor& grad,
                    at::zeros(batch.k.sizes(), at::kDouble),
                    at::zeros(batch.v.sizes(), at::kDouble), Tensor()};
   if (want_scores) {
-    all.scores = at::zeros(
-        {q.size(0), q.size(1), q.size(2), batch.k.size(2)}, at::kDouble);
+    all.scores = at::zeros({q.size(0), q.size(1), q.size(2), batch.k.size(2)},
+                           at::kDouble);
   }
   for (int64_t b = 0; b < q.size(0); ++b) {
     for (int64_t h = 0; h < q.size(1); ++h) {
@@ -247,11 +246,10 @@ Backward3 SdpFlashBackward(const Tensor& grad, const Tensor& query,
                            std::optional<double> scale) {
   TORCH_CHECK(!cum_seq_q.defined() && !cum_seq_k.defined(),
               "nested tensors are not supported");
-  return InTypeOf(
-      Differentiate(Batch(query, key, value, std::nullopt, scale,
-                          Causal(is_causal, true)),
-                    grad, out, logsumexp, /*want_scores=*/false),
-      query, key, value);
+  return InTypeOf(Differentiate(Batch(query, key, value, std::nullopt, scale,
+                                      Causal(is_causal, true)),
+                                grad, out, logsumexp, /*want_scores=*/false),
+                  query, key, value);
 }
 
 // ---- _flash_attention: (B, M, H, D), or (sum of M, H, D) with offsets ----
@@ -410,9 +408,8 @@ Tensor EfficientLogsumexp(const Tensor& logsumexp, const Tensor& query,
   constexpr int64_t kTile = 32;
   const int64_t m = logsumexp.size(2);
   const int64_t padded = compute ? (m + kTile - 1) / kTile * kTile : 0;
-  Tensor statistics =
-      at::full({logsumexp.size(0), logsumexp.size(1), padded}, kInfinity,
-               StatisticsType(query));
+  Tensor statistics = at::full({logsumexp.size(0), logsumexp.size(1), padded},
+                               kInfinity, StatisticsType(query));
   if (compute) statistics.narrow(2, 0, m).copy_(logsumexp);
   return statistics;
 }
@@ -448,7 +445,11 @@ Backward4 SdpEfficientBackward(const Tensor& grad, const Tensor& query,
   return {q, k, v, of_bias ? BiasGradient(gradients, attn_bias) : Tensor()};
 }
 
-enum CustomMask : int64_t { kNoMask, kCausalFromTopLeft, kCausalFromBottomRight };
+enum CustomMask : int64_t {
+  kNoMask,
+  kCausalFromTopLeft,
+  kCausalFromBottomRight
+};
 
 Window EfficientWindow(int64_t mask, std::optional<int64_t> window_size) {
   TORCH_CHECK(mask >= kNoMask && mask <= kCausalFromBottomRight,
@@ -496,8 +497,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, int64_t, int64_t> Efficient(
     const OptionalTensor& seqlen_k, std::optional<int64_t> window_size) {
   const Window window = EfficientWindow(custom_mask_type, window_size);
   const bool packed = IsDefined(offsets_q);
-  const int64_t sequences =
-      packed ? offsets_q->numel() - 1 : query.size(0);
+  const int64_t sequences = packed ? offsets_q->numel() - 1 : query.size(0);
   const int64_t longest_q = packed ? max_q.value() : query.size(1);
   std::vector<int64_t> sizes = query.sizes().vec();
   sizes.back() = value.size(-1);
@@ -540,8 +540,9 @@ Backward4 EfficientBackward(
   Tensor k = EfficientRows(all.k, offsets_k);
   Tensor v = EfficientRows(all.v, offsets_k);
   if (of_bias) {
-    all.scores = at::zeros(
-        {query.size(0), query.size(2), query.size(1), key.size(1)}, at::kDouble);
+    all.scores =
+        at::zeros({query.size(0), query.size(2), query.size(1), key.size(1)},
+                  at::kDouble);
   }
   const int64_t sequences =
       IsDefined(offsets_q) ? offsets_q->numel() - 1 : query.size(0);

@@ -77,8 +77,10 @@ Tensor SpreadScale(const Tensor& scale, int64_t dim, int64_t size) {
   const int64_t count = scale.size(dim);
   if (count == size || count == 1) return scale;
   TORCH_CHECK(count == (size + kBlock - 1) / kBlock, count, " scales for ",
-              size, " elements are neither one, nor one each, nor one a block "
-              "of ", kBlock, ": their layout is not known");
+              size,
+              " elements are neither one, nor one each, nor one a block "
+              "of ",
+              kBlock, ": their layout is not known");
   return scale.repeat_interleave(kBlock, dim).narrow(dim, 0, size);
 }
 
@@ -137,10 +139,10 @@ Tensor ScaledMmV2(const Tensor& self, const Tensor& mat2,
                   scale_a.size() == 1 && scale_b.size() == 1 &&
                   contraction_dim.empty(),
               "only scales of tensors and rows are supported");
-  return ScaledMm(self, mat2, scale_a[0],
-                  recipe_b[0] == kRowWise ? scale_b[0].reshape({1, -1})
-                                          : scale_b[0],
-                  bias, std::nullopt, out_dtype, use_fast_accum);
+  return ScaledMm(
+      self, mat2, scale_a[0],
+      recipe_b[0] == kRowWise ? scale_b[0].reshape({1, -1}) : scale_b[0], bias,
+      std::nullopt, out_dtype, use_fast_accum);
 }
 
 Tensor& ScaledMmV2Out(const Tensor& self, const Tensor& mat2,
@@ -150,11 +152,11 @@ Tensor& ScaledMmV2Out(const Tensor& self, const Tensor& mat2,
                       const OptionalTensor& bias, OptionalType out_dtype,
                       at::IntArrayRef contraction_dim, bool use_fast_accum,
                       Tensor& out) {
-  return Put(ScaledMmV2(self, mat2, scale_a, recipe_a, swizzle_a, scale_b,
-                        recipe_b, swizzle_b, bias,
-                        out_dtype.value_or(out.scalar_type()), contraction_dim,
-                        use_fast_accum),
-             out);
+  return Put(
+      ScaledMmV2(self, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b,
+                 swizzle_b, bias, out_dtype.value_or(out.scalar_type()),
+                 contraction_dim, use_fast_accum),
+      out);
 }
 
 // A product for each group. Offsets are where groups end, along the rows of a
@@ -165,9 +167,9 @@ Tensor ScaledGroupedMm(const Tensor& self, const Tensor& mat2,
                        const OptionalTensor& offs, const OptionalTensor& bias,
                        const OptionalTensor& scale_result,
                        OptionalType out_dtype, bool /*use_fast_accum*/) {
-  TORCH_CHECK(!(bias && bias->defined()) &&
-                  !(scale_result && scale_result->defined()),
-              "bias and scale_result are not supported");
+  TORCH_CHECK(
+      !(bias && bias->defined()) && !(scale_result && scale_result->defined()),
+      "bias and scale_result are not supported");
   TORCH_CHECK(scale_a.scalar_type() != at::kFloat8_e8m0fnu,
               "scales of blocks of 32 are in a device layout");
   const bool flat_a = self.dim() == 2;
@@ -186,8 +188,7 @@ Tensor ScaledGroupedMm(const Tensor& self, const Tensor& mat2,
   const Tensor sb = Wide(scale_b);
   int64_t begin = 0;
   for (int64_t g = 0; g < groups; ++g) {
-    const int64_t end =
-        flat_a || flat_b ? (*offs)[g].item<int64_t>() : begin;
+    const int64_t end = flat_a || flat_b ? (*offs)[g].item<int64_t>() : begin;
     const int64_t count = end - begin;
     Tensor a_g = flat_a ? a : a[g];
     Tensor b_g = flat_b ? b : b[g];
@@ -208,8 +209,7 @@ Tensor ScaledGroupedMm(const Tensor& self, const Tensor& mat2,
       sb_g = sb.narrow(0, begin, count);
       out = result.narrow(1, begin, count);
     }
-    out.copy_(
-        at::mm(a_g * sa_g.unsqueeze(1), b_g * sb_g.unsqueeze(0)));
+    out.copy_(at::mm(a_g * sa_g.unsqueeze(1), b_g * sb_g.unsqueeze(0)));
     begin = end;
   }
   TORCH_CHECK(flat_a == flat_b || begin == (flat_a ? m : n),
@@ -259,8 +259,7 @@ Tensor WeightInt4packMm(const Tensor& self, const Tensor& mat2,
   const Tensor spread =
       Wide(scale_and_zeros).repeat_interleave(group_size, 0).permute({2, 1, 0});
   const int64_t n = spread.size(1);
-  const Tensor weights =
-      numbers.narrow(0, 0, n) * spread[0] + spread[1];
+  const Tensor weights = numbers.narrow(0, 0, n) * spread[0] + spread[1];
   return at::mm(Wide(self), weights.t()).to(self.scalar_type());
 }
 

@@ -95,7 +95,8 @@ void Update(const OptionalTensor& running, const Tensor& value,
 
 Tensor Normalized(const Tensor& input, const Tensor& mean, const Tensor& invstd,
                   const OptionalTensor& weight, const OptionalTensor& bias) {
-  Tensor y = (Wide(input) - OfChannels(mean, input)) * OfChannels(invstd, input);
+  Tensor y =
+      (Wide(input) - OfChannels(mean, input)) * OfChannels(invstd, input);
   if (IsDefined(weight)) y = y * OfChannels(*weight, input);
   if (IsDefined(bias)) y = y + OfChannels(*bias, input);
   return y.to(input.scalar_type());
@@ -109,8 +110,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> CudnnBatchNorm(
   Moments moments;
   if (training) {
     moments = MomentsOf(input);
-    const auto n = static_cast<double>(input.numel()) /
-                   static_cast<double>(input.size(1));
+    const auto n =
+        static_cast<double>(input.numel()) / static_cast<double>(input.size(1));
     Update(running_mean, moments.mean, momentum);
     Update(running_var, moments.variance * (n / (n - 1)), momentum);
   } else {
@@ -140,10 +141,9 @@ std::tuple<Tensor, Tensor, Tensor> CudnnBatchNormBackward(
   const Tensor grad_weight = (dy * normed).sum(dims);
   const auto n =
       static_cast<double>(input.numel()) / static_cast<double>(input.size(1));
-  const Tensor grad_input =
-      OfChannels(weight, input) * invstd *
-      (dy - OfChannels(grad_bias, input) / n -
-       normed * OfChannels(grad_weight, input) / n);
+  const Tensor grad_input = OfChannels(weight, input) * invstd *
+                            (dy - OfChannels(grad_bias, input) / n -
+                             normed * OfChannels(grad_weight, input) / n);
   return {grad_input.to(input.scalar_type()),
           grad_weight.to(weight.scalar_type()),
           grad_bias.to(weight.scalar_type())};

@@ -24,9 +24,9 @@ std::tuple<Tensor, Tensor, Tensor> LstmCell(const Tensor& input_gates,
                                             const Tensor& cx,
                                             const OptionalTensor& input_bias,
                                             const OptionalTensor& hidden_bias) {
-  const auto gates = (WithBias(input_gates, input_bias) +
-                      WithBias(hidden_gates, hidden_bias))
-                         .chunk(4, 1);
+  const auto gates =
+      (WithBias(input_gates, input_bias) + WithBias(hidden_gates, hidden_bias))
+          .chunk(4, 1);
   const Tensor i = gates[0].sigmoid();
   const Tensor f = gates[1].sigmoid();
   const Tensor g = gates[2].tanh();

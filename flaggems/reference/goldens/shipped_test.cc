@@ -122,21 +122,22 @@ class AttentionTest : public testing::TestWithParam<AttentionCase> {
                                     : c().scale);
     if (mask.defined()) scores = scores + mask;
     if (c().causal) {
-      scores.masked_fill_(at::ones({c().m, c().n}, at::kBool).tril().logical_not(),
-                          -std::numeric_limits<double>::infinity());
+      scores.masked_fill_(
+          at::ones({c().m, c().n}, at::kBool).tril().logical_not(),
+          -std::numeric_limits<double>::infinity());
     }
     return at::logsumexp(scores, {-1});
   }
   bool Square() { return c().m == c().n; }
 
-  const Tensor q_ = Randn({GetParam().b, GetParam().heads, GetParam().m,
-                           GetParam().d}, 1);
-  const Tensor k_ = Randn({GetParam().b, GetParam().key_heads, GetParam().n,
-                           GetParam().d}, 2);
-  const Tensor v_ = Randn({GetParam().b, GetParam().key_heads, GetParam().n,
-                           GetParam().d}, 3);
-  const Tensor grad_ = Randn({GetParam().b, GetParam().heads, GetParam().m,
-                              GetParam().d}, 4);
+  const Tensor q_ =
+      Randn({GetParam().b, GetParam().heads, GetParam().m, GetParam().d}, 1);
+  const Tensor k_ = Randn(
+      {GetParam().b, GetParam().key_heads, GetParam().n, GetParam().d}, 2);
+  const Tensor v_ = Randn(
+      {GetParam().b, GetParam().key_heads, GetParam().n, GetParam().d}, 3);
+  const Tensor grad_ =
+      Randn({GetParam().b, GetParam().heads, GetParam().m, GetParam().d}, 4);
 };
 
 TEST_P(AttentionTest, Flash) {
@@ -151,26 +152,26 @@ TEST_P(AttentionTest, Flash) {
       Autograd({q_, k_, v_}, [&](const std::vector<Tensor>& leaves) {
         return (Sdpa(leaves) * grad_).sum();
       });
-  const Values grads = Golden(
-      "aten::_scaled_dot_product_flash_attention_backward",
-      {grad_, q_, k_, v_, out[0], out[1], Tensor(), Tensor(), c().m, c().n, 0.,
-       c().causal, out[6], out[7], Scale()});
+  const Values grads =
+      Golden("aten::_scaled_dot_product_flash_attention_backward",
+             {grad_, q_, k_, v_, out[0], out[1], Tensor(), Tensor(), c().m,
+              c().n, 0., c().causal, out[6], out[7], Scale()});
   for (size_t i = 0; i < 3; ++i) {
     ExpectClose(grads[i], want[i], "gradient " + std::to_string(i));
   }
 
-  const auto rows = [](const Tensor& x) { return x.transpose(1, 2).contiguous(); };
-  const Values flash =
-      Golden("aten::_flash_attention_forward",
-             {rows(q_), rows(k_), rows(v_), kNone, kNone, c().m, c().n, 0.,
-              c().causal, false, Scale()});
+  const auto rows = [](const Tensor& x) {
+    return x.transpose(1, 2).contiguous();
+  };
+  const Values flash = Golden("aten::_flash_attention_forward",
+                              {rows(q_), rows(k_), rows(v_), kNone, kNone,
+                               c().m, c().n, 0., c().causal, false, Scale()});
   ExpectClose(flash[0], rows(Sdpa({q_, k_, v_})), "flash");
   ExpectClose(flash[1], LogSumExp(), "flash logsumexp");
-  const Values flash_grads =
-      Golden("aten::_flash_attention_backward",
-             {rows(grad_), rows(q_), rows(k_), rows(v_), flash[0], flash[1],
-              Tensor(), Tensor(), c().m, c().n, 0., c().causal, flash[2],
-              flash[3], Scale()});
+  const Values flash_grads = Golden(
+      "aten::_flash_attention_backward",
+      {rows(grad_), rows(q_), rows(k_), rows(v_), flash[0], flash[1], Tensor(),
+       Tensor(), c().m, c().n, 0., c().causal, flash[2], flash[3], Scale()});
   for (size_t i = 0; i < 3; ++i) {
     ExpectClose(flash_grads[i], rows(want[i]), "flash gradient");
   }
@@ -186,8 +187,7 @@ TEST_P(AttentionTest, Flash) {
              {packed(q_), packed(k_), packed(v_), offsets_q, offsets_k, c().m,
               c().n, 0., c().causal, false, Scale()});
   ExpectClose(varlen[0], packed(Sdpa({q_, k_, v_})), "packed");
-  ExpectClose(varlen[1],
-              LogSumExp().transpose(0, 1).reshape({c().heads, -1}),
+  ExpectClose(varlen[1], LogSumExp().transpose(0, 1).reshape({c().heads, -1}),
               "packed logsumexp");
   const Values varlen_grads =
       Golden("aten::_flash_attention_backward",
@@ -209,10 +209,10 @@ TEST_P(AttentionTest, Cudnn) {
       Autograd({q_, k_, v_}, [&](const std::vector<Tensor>& leaves) {
         return (Sdpa(leaves) * grad_).sum();
       });
-  const Values grads = Golden(
-      "aten::_scaled_dot_product_cudnn_attention_backward",
-      {grad_, q_, k_, v_, out[0], out[1], out[6], out[7], Tensor(), Tensor(),
-       Tensor(), c().m, c().n, 0., c().causal, Scale()});
+  const Values grads =
+      Golden("aten::_scaled_dot_product_cudnn_attention_backward",
+             {grad_, q_, k_, v_, out[0], out[1], out[6], out[7], Tensor(),
+              Tensor(), Tensor(), c().m, c().n, 0., c().causal, Scale()});
   for (size_t i = 0; i < 3; ++i) {
     ExpectClose(grads[i], want[i], "gradient " + std::to_string(i));
   }
@@ -222,14 +222,13 @@ TEST_P(AttentionTest, EfficientWithBias) {
   if (c().heads != c().key_heads) GTEST_SKIP();
   // Shared by the heads: its gradient is a sum.
   Tensor bias = Randn({c().b, 1, c().m, c().n}, 5);
-  const Tensor causal = at::zeros({c().m, c().n}, at::kDouble)
-                            .masked_fill_(at::ones({c().m, c().n}, at::kBool)
-                                              .tril()
-                                              .logical_not(),
-                                          c().causal ? -INFINITY : 0.);
-  const Values out =
-      Golden("aten::_scaled_dot_product_efficient_attention",
-             {q_, k_, v_, bias, true, 0., c().causal, Scale()});
+  const Tensor causal =
+      at::zeros({c().m, c().n}, at::kDouble)
+          .masked_fill_(
+              at::ones({c().m, c().n}, at::kBool).tril().logical_not(),
+              c().causal ? -INFINITY : 0.);
+  const Values out = Golden("aten::_scaled_dot_product_efficient_attention",
+                            {q_, k_, v_, bias, true, 0., c().causal, Scale()});
   ExpectClose(out[0], Sdpa({q_, k_, v_}, bias + causal), "output");
   const Tensor statistics = out[1].toTensor();
   ASSERT_EQ(statistics.size(2), (c().m + 31) / 32 * 32);
@@ -238,60 +237,59 @@ TEST_P(AttentionTest, EfficientWithBias) {
       Autograd({q_, k_, v_, bias}, [&](const std::vector<Tensor>& leaves) {
         return (Sdpa(leaves, leaves[3] + causal) * grad_).sum();
       });
-  const Values grads = Golden(
-      "aten::_scaled_dot_product_efficient_attention_backward",
-      {grad_, q_, k_, v_, bias, out[0], out[1], out[2], out[3], 0.,
-       c10::List<bool>({true, true, true, true}), c().causal, Scale()});
+  const Values grads =
+      Golden("aten::_scaled_dot_product_efficient_attention_backward",
+             {grad_, q_, k_, v_, bias, out[0], out[1], out[2], out[3], 0.,
+              c10::List<bool>({true, true, true, true}), c().causal, Scale()});
   for (size_t i = 0; i < 4; ++i) {
     ExpectClose(grads[i], want[i], "gradient " + std::to_string(i));
   }
-  const auto rows = [](const Tensor& x) { return x.transpose(1, 2).contiguous(); };
-  const Values low = Golden("aten::_efficient_attention_forward",
-                            {rows(q_), rows(k_), rows(v_), bias, kNone, kNone,
-                             kNone, kNone, 0., int64_t{c().causal}, true,
-                             Scale()});
+  const auto rows = [](const Tensor& x) {
+    return x.transpose(1, 2).contiguous();
+  };
+  const Values low =
+      Golden("aten::_efficient_attention_forward",
+             {rows(q_), rows(k_), rows(v_), bias, kNone, kNone, kNone, kNone,
+              0., int64_t{c().causal}, true, Scale()});
   ExpectClose(low[0], rows(out[0].toTensor()), "low level");
   ExpectClose(low[1], statistics, "low level logsumexp");
-  const Values low_grads = Golden(
-      "aten::_efficient_attention_backward",
-      {rows(grad_), rows(q_), rows(k_), rows(v_), bias, low[0], kNone, kNone,
-       c().m, c().n, low[1], 0., low[2], low[3], int64_t{c().causal}, true,
-       Scale()});
+  const Values low_grads =
+      Golden("aten::_efficient_attention_backward",
+             {rows(grad_), rows(q_), rows(k_), rows(v_), bias, low[0], kNone,
+              kNone, c().m, c().n, low[1], 0., low[2], low[3],
+              int64_t{c().causal}, true, Scale()});
   for (size_t i = 0; i < 3; ++i) {
     ExpectClose(low_grads[i], rows(want[i]), "low level gradient");
   }
   ExpectClose(low_grads[3], want[3], "low level gradient of the bias");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Cases, AttentionTest,
-    testing::ValuesIn(std::vector<AttentionCase>{
-        {"Plain", 2, 3, 3, 5, 5, 8, false, 0},
-        {"Causal", 2, 2, 2, 33, 33, 4, true, 0},
-        {"Scaled", 1, 2, 2, 4, 4, 8, true, 0.3},
-        {"MoreKeys", 1, 2, 2, 3, 7, 8, false, 0},
-        {"MoreQueries", 1, 2, 2, 7, 3, 8, true, 0},
-        {"GroupedHeads", 2, 6, 2, 5, 5, 4, true, 0},
-        {"OneQuery", 1, 4, 2, 1, 9, 4, false, 0},
-    }),
-    [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Cases, AttentionTest,
+                         testing::ValuesIn(std::vector<AttentionCase>{
+                             {"Plain", 2, 3, 3, 5, 5, 8, false, 0},
+                             {"Causal", 2, 2, 2, 33, 33, 4, true, 0},
+                             {"Scaled", 1, 2, 2, 4, 4, 8, true, 0.3},
+                             {"MoreKeys", 1, 2, 2, 3, 7, 8, false, 0},
+                             {"MoreQueries", 1, 2, 2, 7, 3, 8, true, 0},
+                             {"GroupedHeads", 2, 6, 2, 5, 5, 4, true, 0},
+                             {"OneQuery", 1, 4, 2, 1, 9, 4, false, 0},
+                         }),
+                         [](const auto& info) { return info.param.name; });
 
 TEST(AttentionTest, FlashIsCausalFromTheBottom) {
   const Tensor q = Randn({1, 4, 1, 8}, 1);
   const Tensor k = Randn({1, 6, 1, 8}, 2);
   // Query i sees keys up to i + 2.
-  const Values out =
-      Golden("aten::_flash_attention_forward",
-             {q, k, k, kNone, kNone, 4, 6, 0., true, false});
+  const Values out = Golden("aten::_flash_attention_forward",
+                            {q, k, k, kNone, kNone, 4, 6, 0., true, false});
   const Values first =
       Golden("aten::_flash_attention_forward",
              {q.narrow(1, 0, 1), k.narrow(1, 0, 3), k.narrow(1, 0, 3), kNone,
               kNone, 1, 3, 0., false, false});
   ExpectClose(out[0].toTensor().narrow(1, 0, 1), first[0].toTensor(), "first");
   // More queries than keys: the first see none.
-  const Values none =
-      Golden("aten::_flash_attention_forward",
-             {k, q, q, kNone, kNone, 6, 4, 0., true, false});
+  const Values none = Golden("aten::_flash_attention_forward",
+                             {k, q, q, kNone, kNone, 6, 4, 0., true, false});
   EXPECT_EQ(none[0].toTensor().narrow(1, 0, 2).abs().max().item<double>(), 0);
   EXPECT_EQ(none[1].toTensor()[0][0][0].item<double>(), INFINITY);
   // A window of one key to the left.
@@ -322,13 +320,13 @@ TEST(MatmulTest, ResultsOfAnotherType) {
   const Values mm = Golden("aten::mm.dtype", {a, b, type});
   EXPECT_EQ(mm[0].toTensor().scalar_type(), at::kFloat);
   ExpectClose(mm[0], want, "mm", 1e-6);
-  ExpectClose(Golden("aten::bmm.dtype",
-                     {a.unsqueeze(0), b.unsqueeze(0), type})[0],
-              want.unsqueeze(0), "bmm", 1e-6);
+  ExpectClose(
+      Golden("aten::bmm.dtype", {a.unsqueeze(0), b.unsqueeze(0), type})[0],
+      want.unsqueeze(0), "bmm", 1e-6);
   ExpectClose(Golden("aten::addmm.dtype", {c, a, b, type, 2, 0.5})[0],
               c.to(at::kDouble) * 2 + want * 0.5, "addmm", 1e-6);
-  ExpectClose(Golden("aten::baddbmm.dtype", {c, a.unsqueeze(0), b.unsqueeze(0),
-                                             type, 2, 0.5})[0],
+  ExpectClose(Golden("aten::baddbmm.dtype",
+                     {c, a.unsqueeze(0), b.unsqueeze(0), type, 2, 0.5})[0],
               (c.to(at::kDouble) * 2 + want * 0.5).unsqueeze(0), "baddbmm",
               1e-6);
   Tensor out = at::empty({0}, at::kFloat);
@@ -363,24 +361,25 @@ TEST(MatmulTest, ScalesOfTensorsRowsAndBlocks) {
   const Tensor of_blocks = scales({2, 2});
   Tensor want = at::zeros({4, 130}, at::kDouble);
   for (int64_t k = 0; k < 2; ++k) {
-    Tensor part = at::mm(wa.narrow(1, 128 * k, 128) * of_rows.select(1, k).unsqueeze(1),
-                         wb.narrow(0, 128 * k, 128));
+    Tensor part =
+        at::mm(wa.narrow(1, 128 * k, 128) * of_rows.select(1, k).unsqueeze(1),
+               wb.narrow(0, 128 * k, 128));
     part.narrow(1, 0, 128).mul_(of_blocks[k][0]);
     part.narrow(1, 128, 2).mul_(of_blocks[k][1]);
     want += part;
   }
-  ExpectClose(Golden("aten::_scaled_mm", {a, b, of_rows, of_blocks, kNone, kNone,
-                                          static_cast<int64_t>(at::kDouble)})[0],
-              want, "blocks");
-  EXPECT_ANY_THROW(Golden("aten::_scaled_mm", {a, b, scales({4, 16}),
-                                               of_blocks, kNone, kNone, type}));
   ExpectClose(
-      Golden("aten::_scaled_mm_v2",
-             {a, b, c10::List<Tensor>({rows}), std::vector<int64_t>{1},
-              std::vector<int64_t>{0}, c10::List<Tensor>({columns}),
-              std::vector<int64_t>{1}, std::vector<int64_t>{0}, kNone,
-              static_cast<int64_t>(at::kDouble)})[0],
-      at::mm(wa, wb) * rows * columns, "v2");
+      Golden("aten::_scaled_mm", {a, b, of_rows, of_blocks, kNone, kNone,
+                                  static_cast<int64_t>(at::kDouble)})[0],
+      want, "blocks");
+  EXPECT_ANY_THROW(Golden("aten::_scaled_mm", {a, b, scales({4, 16}), of_blocks,
+                                               kNone, kNone, type}));
+  ExpectClose(Golden("aten::_scaled_mm_v2",
+                     {a, b, c10::List<Tensor>({rows}), std::vector<int64_t>{1},
+                      std::vector<int64_t>{0}, c10::List<Tensor>({columns}),
+                      std::vector<int64_t>{1}, std::vector<int64_t>{0}, kNone,
+                      static_cast<int64_t>(at::kDouble)})[0],
+              at::mm(wa, wb) * rows * columns, "v2");
 }
 
 TEST(MatmulTest, GroupsOfRows) {
@@ -390,14 +389,65 @@ TEST(MatmulTest, GroupsOfRows) {
   const Tensor sb = Randn({2, 3}, 4).abs().to(at::kFloat);
   const Tensor all = at::cat(
       {at::mm(a.to(at::kDouble).narrow(0, 0, 2), b[0].to(at::kDouble)) * sb[0],
-       at::mm(a.to(at::kDouble).narrow(0, 2, 3), b[1].to(at::kDouble)) * sb[1]});
-  ExpectClose(
-      Golden("aten::_scaled_grouped_mm",
-             {a, b, sa, sb, at::tensor({2, 5}, at::kInt), kNone, kNone,
-              static_cast<int64_t>(at::kDouble)})[0],
-      all * sa.unsqueeze(1), "groups of rows");
+       at::mm(a.to(at::kDouble).narrow(0, 2, 3), b[1].to(at::kDouble)) *
+           sb[1]});
+  ExpectClose(Golden("aten::_scaled_grouped_mm",
+                     {a, b, sa, sb, at::tensor({2, 5}, at::kInt), kNone, kNone,
+                      static_cast<int64_t>(at::kDouble)})[0],
+              all * sa.unsqueeze(1), "groups of rows");
   EXPECT_ANY_THROW(Golden("aten::_scaled_grouped_mm",
                           {a, b, sa, sb, at::tensor({2, 4}, at::kInt)}));
+}
+
+// Packed as the device does it: two numbers a byte, the first in its upper
+// half, and the bytes that a lane loads of one row.
+Tensor PackInt4(const Tensor& numbers, int64_t inner_tiles) {
+  const int64_t n = numbers.size(0);
+  const int64_t k = numbers.size(1);
+  Tensor packed =
+      at::zeros({n / 8, k / (16 * inner_tiles), 32, inner_tiles / 2}, at::kInt);
+  const auto q = numbers.accessor<int64_t, 2>();
+  auto words = packed.accessor<int32_t, 4>();
+  for (int64_t tile = 0; tile < words.size(0); ++tile) {
+    for (int64_t outer = 0; outer < words.size(1); ++outer) {
+      for (int64_t t = 0; t < 32; ++t) {
+        for (int64_t inner = 0; inner < words.size(3); ++inner) {
+          const int64_t row = tile * 8 + t / 4;
+          const int64_t base = (outer * inner_tiles + 2 * inner) * 8;
+          const int64_t bytes[] = {base + t % 4, base + t % 4 + 4,
+                                   base + t % 4 + 8, base + t % 4 + 12};
+          uint32_t word = 0;
+          for (int b = 0; b < 4; ++b) {
+            const auto first = static_cast<uint32_t>(q[row][2 * bytes[b]]);
+            const auto second = static_cast<uint32_t>(q[row][2 * bytes[b] + 1]);
+            word |= first << (4 * b) | second << (16 + 4 * b);
+          }
+          words[tile][outer][t][inner] = static_cast<int32_t>(word);
+        }
+      }
+    }
+  }
+  return packed;
+}
+
+TEST(MatmulTest, WeightsOf4Bits) {
+  at::Generator generator = at::detail::createCPUGenerator(20261129);
+  const Tensor numbers =
+      at::randint(0, 16, {16, 128}, generator, at::TensorOptions(at::kLong));
+  const Tensor x = Randn({3, 128}, 1);
+  const Tensor scale_and_zeros = Randn({4, 16, 2}, 2);  // groups of 32
+  Tensor weights = at::empty({16, 128}, at::kDouble);
+  for (int64_t n = 0; n < 16; ++n) {
+    for (int64_t k = 0; k < 128; ++k) {
+      const auto pair = scale_and_zeros[k / 32][n];
+      weights[n][k] = (numbers[n][k] - 8) * pair[0] + pair[1];
+    }
+  }
+  for (const int64_t inner : {2, 4, 8}) {
+    ExpectClose(Golden("aten::_weight_int4pack_mm",
+                       {x, PackInt4(numbers, inner), 32, scale_and_zeros})[0],
+                at::mm(x, weights.t()), "inner " + std::to_string(inner));
+  }
 }
 
 // ---- norms ----
@@ -437,8 +487,9 @@ TEST(NormTest, CudnnBatchNorm) {
     const Tensor want_var = var.clone();
     const auto want = at::native_batch_norm(x, weight, bias, want_mean,
                                             want_var, training, 0.1, 1e-5);
-    const Values got = Golden("aten::cudnn_batch_norm",
-                              {x, weight, bias, mean, var, training, 0.1, 1e-5});
+    const Values got =
+        Golden("aten::cudnn_batch_norm",
+               {x, weight, bias, mean, var, training, 0.1, 1e-5});
     ExpectClose(got[0], std::get<0>(want), "output");
     ExpectClose(mean, want_mean, "running mean");
     ExpectClose(var, want_var, "running variance");
@@ -452,9 +503,9 @@ TEST(NormTest, CudnnBatchNorm) {
                   dy)
               .sum();
         });
-    const Values backward = Golden(
-        "aten::cudnn_batch_norm_backward",
-        {x, dy, weight, kNone, kNone, got[1], got[2], 1e-5, got[3]});
+    const Values backward =
+        Golden("aten::cudnn_batch_norm_backward",
+               {x, dy, weight, kNone, kNone, got[1], got[2], 1e-5, got[3]});
     for (size_t i = 0; i < 3; ++i) {
       ExpectClose(backward[i], grads[i], "gradient " + std::to_string(i));
     }
@@ -479,10 +530,9 @@ TEST(NormTest, PartsOfSyncBatchNorm) {
   const Tensor counts = at::tensor({6., 9.}, at::kDouble);
   const Tensor running_mean = at::zeros({4}, at::kDouble);
   const Tensor running_var = at::ones({4}, at::kDouble);
-  const Values all = Golden(
-      "aten::batch_norm_gather_stats_with_counts",
-      {x, at::stack(means), at::stack(invstds), running_mean, running_var, 0.1,
-       1e-5, counts});
+  const Values all = Golden("aten::batch_norm_gather_stats_with_counts",
+                            {x, at::stack(means), at::stack(invstds),
+                             running_mean, running_var, 0.1, 1e-5, counts});
   const Tensor want_mean = at::zeros({4}, at::kDouble);
   const Tensor want_var = at::ones({4}, at::kDouble);
   const auto want = at::native_batch_norm(x, weight, bias, want_mean, want_var,
@@ -549,9 +599,8 @@ TEST(RnnTest, LstmCell) {
         const auto [hy, cy] = cell(l[0], l[1]);
         return (hy * dhy).sum() + (cy * dcy).sum();
       });
-  const Values backward =
-      Golden("aten::_thnn_fused_lstm_cell_backward_impl",
-             {dhy, dcy, c, got[1], got[2], true});
+  const Values backward = Golden("aten::_thnn_fused_lstm_cell_backward_impl",
+                                 {dhy, dcy, c, got[1], got[2], true});
   ExpectClose(backward[0], grads[0], "gates");
   ExpectClose(backward[1], grads[1], "cx");
   ExpectClose(backward[2], grads[0].sum(0), "bias");
@@ -603,33 +652,32 @@ TEST(ConvolutionTest, OfCudnnAndDepth1) {
                              dilation = {1, 2};
   const Tensor want =
       at::conv2d(x, weight, std::nullopt, stride, padding, dilation, 2);
-  ExpectClose(Golden("aten::cudnn_convolution",
-                     {x, weight, padding, stride, dilation, 2, false, false,
-                      false})[0],
-              want, "cudnn");
+  ExpectClose(
+      Golden("aten::cudnn_convolution",
+             {x, weight, padding, stride, dilation, 2, false, false, false})[0],
+      want, "cudnn");
   const Tensor with_bias = want + bias.reshape({1, 6, 1, 1});
   ExpectClose(Golden("aten::cudnn_convolution_relu",
                      {x, weight, bias, stride, padding, dilation, 2})[0],
               with_bias.relu(), "relu");
   const Tensor z = Randn(want.sizes(), 4);
-  ExpectClose(Golden("aten::cudnn_convolution_add_relu",
-                     {x, weight, z, 0.5, bias, stride, padding, dilation, 2})[0],
-              (with_bias + z * 0.5).relu(), "add_relu");
+  ExpectClose(
+      Golden("aten::cudnn_convolution_add_relu",
+             {x, weight, z, 0.5, bias, stride, padding, dilation, 2})[0],
+      (with_bias + z * 0.5).relu(), "add_relu");
   const Tensor transposed = Randn({4, 3, 3, 3}, 5);
   const std::vector<int64_t> output_padding = {1, 0};
-  ExpectClose(
-      Golden("aten::cudnn_convolution_transpose",
-             {x, transposed, padding, output_padding, stride, dilation, 2,
-              false, false, false})[0],
-      at::conv_transpose2d(x, transposed, std::nullopt, stride, padding,
-                           output_padding, 2, dilation),
-      "transposed");
+  ExpectClose(Golden("aten::cudnn_convolution_transpose",
+                     {x, transposed, padding, output_padding, stride, dilation,
+                      2, false, false, false})[0],
+              at::conv_transpose2d(x, transposed, std::nullopt, stride, padding,
+                                   output_padding, 2, dilation),
+              "transposed");
   const Tensor depthwise = Randn({8, 1, 3, 3}, 6);
   const Tensor of_depth = Randn({8}, 7);
   const std::vector<int64_t> kernel = {3, 3};
-  ExpectClose(Golden("aten::_conv_depthwise2d",
-                     {x, depthwise, kernel, of_depth, stride, padding,
-                      dilation})[0],
+  ExpectClose(Golden("aten::_conv_depthwise2d", {x, depthwise, kernel, of_depth,
+                                                 stride, padding, dilation})[0],
               at::conv2d(x, depthwise, of_depth, stride, padding, dilation, 4),
               "depthwise");
 }
