@@ -8,9 +8,10 @@
 #include <gtest/gtest.h>
 #include <torch/library.h>
 
-#include <atomic>
+#include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -378,6 +379,78 @@ TEST_P(GoldenTest, AGoldenFunctionMayDifferentiate) {
   Observe("golden_test::twice");
   Call(F32({1, 2}));
   EXPECT_EQ(Count(Verdict::kPass), 1) << Error();
+}
+
+// A kernel of a device for an operator of torch that has none on the CPU.
+using FlashResults =
+    std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, int64_t, int64_t,
+               at::Tensor, at::Tensor, at::Tensor>;
+
+FlashResults FlashOnDevice(const at::Tensor& query, const at::Tensor& key,
+                           const at::Tensor& value, double, bool is_causal,
+                           bool, std::optional<double> scale) {
+  const at::Tensor q = CpuAliasOf(query).to(at::kFloat);
+  const at::Tensor k = CpuAliasOf(key).to(at::kFloat);
+  const at::Tensor v = CpuAliasOf(value).to(at::kFloat);
+  at::Tensor scores = at::matmul(q, k.transpose(-2, -1)) *
+                      (scale.value_or(1 / std::sqrt(q.size(-1))) + wrong_by);
+  if (is_causal) {
+    scores.masked_fill_(
+        at::ones({q.size(2), k.size(2)}, at::kBool).tril().logical_not(),
+        -INFINITY);
+  }
+  const at::Tensor seed = at::full({2}, 42, at::kLong);
+  return {
+      ToFakeDevice(at::matmul(scores.softmax(-1), v).to(query.scalar_type())),
+      ToFakeDevice(at::logsumexp(scores, {-1})),
+      at::Tensor(),
+      at::Tensor(),
+      q.size(2),
+      k.size(2),
+      ToFakeDevice(seed),
+      ToFakeDevice(seed),
+      ToFakeDevice(at::ones({3}))};
+}
+
+TEST_P(GoldenTest, AShippedGoldenFunctionJudgesAKernelOfADevice) {
+  torch::Library library(torch::Library::IMPL, "aten",
+                         c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  library.impl(
+      "_scaled_dot_product_flash_attention",
+      torch::CppFunction::makeFromBoxedFunction<
+          +[](const c10::OperatorHandle&, c10::DispatchKeySet, Stack* stack) {
+            const auto& s = *stack;
+            FlashResults results =
+                FlashOnDevice(s[0].toTensor(), s[1].toTensor(), s[2].toTensor(),
+                              s[3].toDouble(), s[4].toBool(), s[5].toBool(),
+                              s[6].toOptional<double>());
+            stack->clear();
+            std::apply(
+                [&](auto&&... result) { (stack->emplace_back(result), ...); },
+                results);
+          }>());
+  Observe("aten::_scaled_dot_product_flash_attention",
+          c10::DispatchKey::PrivateUse1);
+  for (const at::ScalarType type : {at::kFloat, at::kHalf, at::kBFloat16}) {
+    for (const bool causal : {false, true}) {
+      SCOPED_TRACE(std::string(c10::toString(type)) +
+                   (causal ? " causal" : ""));
+      const at::Tensor x = ToFakeDevice(at::randn({2, 2, 9, 16}).to(type));
+      wrong_by = 0;
+      const int64_t passed = Count(Verdict::kPass);
+      Call(x, x, x, 0., causal, false, c10::IValue());
+      EXPECT_EQ(Count(Verdict::kPass), passed + 1) << Error();
+      wrong_by = 0.1;
+      const int64_t failed = Count(Verdict::kFailValue);
+      Call(x, x, x, 0., causal, false, 0.3);
+      EXPECT_EQ(Count(Verdict::kFailValue), failed + 1) << Error();
+    }
+  }
+  wrong_by = 0;
+  const at::Tensor x = ToFakeDevice(at::randn({1, 1, 4, 8}));
+  Call(x, x, x, 0.5, false, false, c10::IValue());
+  EXPECT_EQ(Count(Verdict::kUntrustedReference), 1);
+  installed_.clear();
 }
 
 TEST(RegisterGoldenTest, RefusesWhatIsNoOperatorOrNoSuchFunction) {

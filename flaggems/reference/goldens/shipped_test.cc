@@ -399,6 +399,57 @@ TEST(MatmulTest, GroupsOfRows) {
                           {a, b, sa, sb, at::tensor({2, 4}, at::kInt)}));
 }
 
+// Packed as the device does it: two numbers a byte, the first in its upper
+// half, and the bytes that a lane loads of one row.
+Tensor PackInt4(const Tensor& numbers, int64_t inner_tiles) {
+  const int64_t n = numbers.size(0);
+  const int64_t k = numbers.size(1);
+  Tensor packed =
+      at::zeros({n / 8, k / (16 * inner_tiles), 32, inner_tiles / 2}, at::kInt);
+  const auto q = numbers.accessor<int64_t, 2>();
+  auto words = packed.accessor<int32_t, 4>();
+  for (int64_t tile = 0; tile < words.size(0); ++tile) {
+    for (int64_t outer = 0; outer < words.size(1); ++outer) {
+      for (int64_t t = 0; t < 32; ++t) {
+        for (int64_t inner = 0; inner < words.size(3); ++inner) {
+          const int64_t row = tile * 8 + t / 4;
+          const int64_t base = (outer * inner_tiles + 2 * inner) * 8;
+          const int64_t bytes[] = {base + t % 4, base + t % 4 + 4,
+                                   base + t % 4 + 8, base + t % 4 + 12};
+          uint32_t word = 0;
+          for (int b = 0; b < 4; ++b) {
+            const auto first = static_cast<uint32_t>(q[row][2 * bytes[b]]);
+            const auto second = static_cast<uint32_t>(q[row][2 * bytes[b] + 1]);
+            word |= first << (4 * b) | second << (16 + 4 * b);
+          }
+          words[tile][outer][t][inner] = static_cast<int32_t>(word);
+        }
+      }
+    }
+  }
+  return packed;
+}
+
+TEST(MatmulTest, WeightsOf4Bits) {
+  at::Generator generator = at::detail::createCPUGenerator(20261129);
+  const Tensor numbers =
+      at::randint(0, 16, {16, 128}, generator, at::TensorOptions(at::kLong));
+  const Tensor x = Randn({3, 128}, 1);
+  const Tensor scale_and_zeros = Randn({4, 16, 2}, 2);  // groups of 32
+  Tensor weights = at::empty({16, 128}, at::kDouble);
+  for (int64_t n = 0; n < 16; ++n) {
+    for (int64_t k = 0; k < 128; ++k) {
+      const auto pair = scale_and_zeros[k / 32][n];
+      weights[n][k] = (numbers[n][k] - 8) * pair[0] + pair[1];
+    }
+  }
+  for (const int64_t inner : {2, 4, 8}) {
+    ExpectClose(Golden("aten::_weight_int4pack_mm",
+                       {x, PackInt4(numbers, inner), 32, scale_and_zeros})[0],
+                at::mm(x, weights.t()), "inner " + std::to_string(inner));
+  }
+}
+
 // ---- norms ----
 
 TEST(NormTest, RmsNormBackward) {
