@@ -4,22 +4,6 @@ import collections
 import json
 import re
 
-import torch
-
-
-class OpTraits:
-    """What an operator's tags and schema say."""
-
-    def __init__(self, name):
-        base, _, overload = name.partition(".")
-        qualified = base if "::" in base else "aten::" + base
-        _, _, tags = torch._C._get_operation_overload(qualified, overload)
-        schema = torch._C._get_schema(qualified, overload)
-        self.random = torch.Tag.nondeterministic_seeded in tags
-        self.view = any(
-            value.alias_info is not None and not value.alias_info.is_write
-            for value in schema.returns)
-
 
 def dtype_of(record):
     """Of the failing output, else of the first tensor."""
@@ -71,9 +55,9 @@ class Reason:
 
 class Op:
 
-    def __init__(self, name):
+    def __init__(self, name, traits):
         self.name = name
-        self.traits = OpTraits(name)
+        self.traits = traits
         self.calls = self.passed = 0
         self.worst_score = 0.0
         self.dtypes = set()
@@ -104,8 +88,10 @@ class Op:
 
 class Aggregate:
 
-    def __init__(self, known):
+    def __init__(self, known, traits_of, torch_version):
         self.known = known
+        self.torch_version = torch_version
+        self._traits_of = traits_of
         self.ops = {}
         self.lost = []
         self.refused = collections.Counter()
@@ -130,7 +116,7 @@ class Aggregate:
 
     def _op(self, name):
         if name not in self.ops:
-            self.ops[name] = Op(name)
+            self.ops[name] = Op(name, self._traits_of(name))
         return self.ops[name]
 
     def _add_summary(self, row, dtype):
@@ -185,7 +171,7 @@ class Aggregate:
         calls, passed = self.counted()
         with open(path, "w") as file:
             json.dump({
-                "torch": torch.__version__,
+                "torch": self.torch_version,
                 "pairs": self.pairs,
                 "samples": self.samples,
                 "backward": self.backward,

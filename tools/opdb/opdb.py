@@ -10,7 +10,7 @@ already is not run again. A worker that crashes or hangs is replaced, and the
 sample is left out. `table` adds up, writes FOLDER/opdb.json and prints the page.
 
 Exit codes: 0 all is right or a known inaccuracy of torch, 1 a failure, crash or
-hang that is not known, 2 the command line is wrong.
+hang that is not known, 2 the command line is wrong, 3 workers do not start.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import sys
 
 from aggregate import Aggregate
 from known import read_known
-from pool import DTYPES, Pool, read_pairs
+from pool import DTYPES, NoWorker, Pool, read_pairs
 from table import format_page
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -39,11 +39,20 @@ def run(arguments):
                 pairs.append((number, op.full_name, dtype))
     pool = Pool(arguments.folder, arguments.library, arguments.seed,
                 arguments.timeout)
-    pool.run(pairs, arguments.jobs)
+    try:
+        pool.run(pairs, arguments.jobs)
+    except NoWorker as error:
+        print("opdb.py: %s" % error, file=sys.stderr)
+        return 3
+    return 0
 
 
 def table(arguments):
-    aggregate = Aggregate(read_known())
+    import torch
+
+    from op_traits import OpTraits
+
+    aggregate = Aggregate(read_known(), OpTraits, torch.__version__)
     for pair in read_pairs(arguments.folder):
         aggregate.add(pair)
     aggregate.write(arguments.folder / "opdb.json")

@@ -1,6 +1,7 @@
 """Worker processes that are replaced when they crash or hang."""
 
 import json
+import os
 import pathlib
 import queue
 import select
@@ -30,8 +31,20 @@ def read_pairs(folder):
                 yield json.loads(line)
 
 
+def drop_torn_line(folder):
+    """Of a run that was killed: the next line must not be added to it."""
+    path = folder / "pairs.jsonl"
+    if path.exists():
+        whole = path.read_bytes()
+        os.truncate(path, whole.rfind(b"\n") + 1)
+
+
 class Lost(Exception):
     """The worker has ended or does not answer."""
+
+
+class NoWorker(Exception):
+    """Workers do not start."""
 
 
 class Worker:
@@ -77,19 +90,21 @@ class Worker:
 
 class Pool:
 
-    def __init__(self, folder, library, seed, timeout):
+    def __init__(self, folder, library, seed, timeout, worker=WORKER):
         self._folder = folder
         self._timeout = timeout
         self._command = [
-            sys.executable, str(WORKER), "--library=%s" % library,
+            sys.executable, str(worker), "--library=%s" % library,
             "--seed=%d" % seed
         ]
         self._lock = threading.Lock()
         self._left = queue.SimpleQueue()
         self._total = self._done = 0
+        self._failure = None
 
     def run(self, pairs, jobs):
         """Runs [(number of the operator, its name, dtype)]."""
+        drop_torn_line(self._folder)
         finished = {(p["op"], p["dtype"]) for p in read_pairs(self._folder)}
         pairs = [pair for pair in pairs if pair[1:] not in finished]
         self._total = len(pairs)
@@ -100,12 +115,14 @@ class Pool:
             thread.start()
         for thread in threads:
             thread.join()
+        if self._failure is not None:
+            raise NoWorker(self._failure)
 
     def _serve(self):
         with tempfile.TemporaryDirectory() as scratch:
             command = self._command + ["--log=%s/log.jsonl" % scratch]
             worker = None
-            while True:
+            while self._failure is None:
                 try:
                     number, name, dtype = self._left.get_nowait()
                 except queue.Empty:
@@ -113,7 +130,13 @@ class Pool:
                 pair = {"op": name, "dtype": dtype, "lost": []}
                 skip = []
                 while len(pair["lost"]) < MOST_LOSSES:
-                    worker = worker or Worker(command)
+                    try:
+                        worker = worker or Worker(command)
+                    except Lost as lost:
+                        self._failure = (
+                            "a worker does not start (%s); see for yourself: "
+                            "%s" % (lost, " ".join(command)))
+                        return
                     result, sample, why = worker.ask(
                         {"op": number, "dtype": dtype, "skip": skip},
                         self._timeout)

@@ -1,7 +1,5 @@
 """The page docs/opdb.md."""
 
-import torch
-
 HEAD = """# The operator database
 
 What the checker says of torch's own CPU kernels while the samples of
@@ -47,7 +45,7 @@ def totals(aggregate):
     every = sum(op.calls for op in aggregate.ops.values())
     text = "\n## Totals\n\n" + head("", "")
     for title, value in (
-        ("torch", torch.__version__),
+        ("torch", aggregate.torch_version),
         ("entries of the database", number(len(aggregate.opinfos))),
         ("entries and dtypes run", number(aggregate.pairs)),
         ("samples, of them with backward",

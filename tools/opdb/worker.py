@@ -56,6 +56,17 @@ def like(output):
     return None
 
 
+def strided(sample):
+    """The sample with gaps between its elements; None if it has no such form."""
+    tensors = tensors_of([sample.input, sample.args, sample.kwargs])
+    if not any(x.dim() > 0 for x in tensors):
+        return None
+    try:
+        return sample.noncontiguous()
+    except RuntimeError:  # sparse tensors
+        return None
+
+
 def backward(sample, result):
     """The gradients of the first result that has one, with random weights."""
     inputs = [
@@ -86,7 +97,7 @@ class Run:
         grad = self._op.supports_autograd and dtype in (
             self._op.supported_backward_dtypes("cpu"))
         samples = self._op.sample_inputs("cpu", dtype, requires_grad=grad)
-        return [(sample, sample.noncontiguous()) for sample in samples]
+        return [(sample, strided(sample)) for sample in samples]
 
     def run(self, dtype_name, skip, report):
         result = {"samples": 0, "backward": 0, "refused": {}}
@@ -112,7 +123,7 @@ class Run:
             result["log"] = [json.loads(line) for line in log]
         return result
 
-    def sample(self, sample, strided, result):
+    def sample(self, sample, other, result):
         """The sample in all forms that the operator has.
 
         In one only if its result is empty: the other forms of nothing are the
@@ -124,9 +135,8 @@ class Run:
         if not any(x.numel() > 0 for x in tensors_of(output)):
             return
         with torch.no_grad():
-            if any(x.dim() > 0 for x in tensors_of(
-                    [strided.input, strided.args, strided.kwargs])):
-                self._form(result, self._forward, strided)
+            if other is not None:
+                self._form(result, self._forward, other)
             if self._op.supports_out:
                 self._form(result, self._out, sample, output)
             if self._op.inplace_variant and not sample.broadcasts_input:

@@ -179,9 +179,8 @@ Tensor ScaledGroupedMm(const Tensor& self, const Tensor& mat2,
                                    : offs->numel();
   const int64_t m = self.size(-2);
   const int64_t n = mat2.size(-1);
-  Tensor result = flat_a && flat_b || (!flat_a && !flat_b)
-                      ? at::zeros({groups, m, n}, at::kDouble)
-                      : at::zeros({m, n}, at::kDouble);
+  Tensor result = flat_a == flat_b ? at::zeros({groups, m, n}, at::kDouble)
+                                   : at::zeros({m, n}, at::kDouble);
   const Tensor a = Wide(self);
   const Tensor b = Wide(mat2);
   const Tensor sa = Wide(scale_a);
