@@ -90,6 +90,7 @@ class GoldenTest : public testing::TestWithParam<ToleranceModel> {
     CheckSessionOptions options;
     options.tolerance_model = GetParam();
     options.policy.log_once = false;
+    options.policy.max_checks = 1000;
     options.policy.skip_rules = StrictSkipRules();
     session_ = std::make_shared<CheckSession>(
         std::move(options), std::move(sink), &Clock::System());
@@ -412,23 +413,23 @@ FlashResults FlashOnDevice(const at::Tensor& query, const at::Tensor& key,
       ToFakeDevice(at::ones({3}))};
 }
 
+void BoxedFlashOnDevice(const c10::OperatorHandle&, c10::DispatchKeySet,
+                        Stack* stack) {
+  const Stack& s = *stack;
+  FlashResults results = FlashOnDevice(
+      s[0].toTensor(), s[1].toTensor(), s[2].toTensor(), s[3].toDouble(),
+      s[4].toBool(), s[5].toBool(), s[6].toOptional<double>());
+  stack->clear();
+  std::apply([&](auto&&... result) { (stack->emplace_back(result), ...); },
+             results);
+}
+
 TEST_P(GoldenTest, AShippedGoldenFunctionJudgesAKernelOfADevice) {
   torch::Library library(torch::Library::IMPL, "aten",
                          c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
   library.impl(
       "_scaled_dot_product_flash_attention",
-      torch::CppFunction::makeFromBoxedFunction<
-          +[](const c10::OperatorHandle&, c10::DispatchKeySet, Stack* stack) {
-            const auto& s = *stack;
-            FlashResults results =
-                FlashOnDevice(s[0].toTensor(), s[1].toTensor(), s[2].toTensor(),
-                              s[3].toDouble(), s[4].toBool(), s[5].toBool(),
-                              s[6].toOptional<double>());
-            stack->clear();
-            std::apply(
-                [&](auto&&... result) { (stack->emplace_back(result), ...); },
-                results);
-          }>());
+      torch::CppFunction::makeFromBoxedFunction<&BoxedFlashOnDevice>());
   Observe("aten::_scaled_dot_product_flash_attention",
           c10::DispatchKey::PrivateUse1);
   for (const at::ScalarType type : {at::kFloat, at::kHalf, at::kBFloat16}) {
