@@ -25,7 +25,7 @@
 #include "flaggems/policy/budget_table.h"
 #include "flaggems/policy/policy.h"
 #include "flaggems/policy/skip_rules.h"
-#include "flaggems/reference/native_cpu_reference.h"
+#include "flaggems/reference/reference_source.h"
 #include "flaggems/registrar/checking_registrar.h"
 #include "flaggems/registrar/observed_key.h"
 #include "flaggems/registrar/observed_ops.h"
@@ -269,10 +269,13 @@ absl::StatusOr<std::vector<KernelInfo>> ListKernels(
       info.skip_reason = "torch has no such operator";
     } else if (auto reason = policy.SkipReason(OpTraitsOf(*op))) {
       info.skip_reason = *std::move(reason);
-    } else if (const auto reference = NativeCpuReference(*op); reference.ok()) {
-      info.reference = (*reference)->name();
     } else {
-      info.skip_reason = std::string(reference.status().message());
+      const ReferenceSource source =
+          ReferenceFor(*op, DispatchKeyOf(kernel.entry->backend),
+                       KernelOrigin(*kernel.entry));
+      const auto reference = source.Get();
+      if (reference != nullptr) info.reference = reference->name();
+      info.skip_reason = source.why_none();
     }
     infos.push_back(std::move(info));
   }
