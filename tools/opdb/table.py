@@ -3,10 +3,12 @@
 HEAD = """# The operator database
 
 What the checker says of torch's own CPU kernels while the samples of
-torch.testing's operator database (OpInfo) run, each as it is, backward of its
+torch.testing's operator database (OpInfo) run: each as it is, backward of its
 first result, with strided tensors, with `out=` and in place, where it has these
-forms and the result is not empty. Every kernel of `aten` is observed in profile `strict` and every call
-checked, on one thread. It is the yardstick for false alarms and for coverage.
+forms. Every kernel of `aten` is observed in profile `strict` and every call
+checked, on one thread. A sample whose result is empty runs as it is and backward
+only: its other forms would add nothing but `UNTRUSTED(empty)`. The page is the
+yardstick for false alarms and for coverage.
 
     ./tools/bazel build //flaggems/library:libflaggems.so
     ./tools/python tools/opdb/opdb.py run --folder=/tmp/opdb
