@@ -49,7 +49,8 @@ absl::StatusOr<std::unique_ptr<DispatcherSlot>> DispatcherSlot::Reserve(
   if (!ReservedSlots::Instance().Add(op_key, key)) {
     return absl::AlreadyExistsError(absl::StrCat(
         op_key.ToString(), " on ", c10::toString(key),
-        " is enabled already; destroy the Registration that enabled it first"));
+        " is enabled already; destroy the Registration that enabled it first "
+        "(flaggems.disable() in Python)"));
   }
   return std::unique_ptr<DispatcherSlot>(
       new DispatcherSlot(op_key, key, std::move(origin), *op));
