@@ -5,12 +5,14 @@
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <csignal>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/core/status_macros.h"
@@ -131,6 +133,12 @@ class Golden final : public Reference {
         });
     if (results.ok() || absl::IsResourceExhausted(results.status())) {
       return results;
+    }
+    // Ctrl-C came while a golden function in Python ran, and nothing that the
+    // check throws reaches the program: it is interrupted again, by the signal.
+    if (absl::IsCancelled(results.status()) &&
+        absl::StartsWith(results.status().message(), "KeyboardInterrupt")) {
+      std::raise(SIGINT);
     }
     return absl::Status(
         results.status().code(),

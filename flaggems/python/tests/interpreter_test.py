@@ -296,6 +296,25 @@ class KernelErrorsTest(testutil.PrecisionTestCase):
         self.assertEqual(self.summary_of("erf")["failed"], 0)
         self.assertEqual(self.records(), [])
 
+    def test_interrupt_of_a_golden_function_reaches_the_program(self) -> None:
+        library = torch.library.Library("interpreter_test", "FRAGMENT")
+        library.define("same(Tensor x) -> Tensor")
+        library.impl("same", lambda x: x.clone(), "CPU")
+
+        @flaggems.golden("interpreter_test::same")
+        def interrupted(x: torch.Tensor) -> torch.Tensor:
+            signal.raise_signal(signal.SIGINT)
+            time.sleep(10)
+            return x
+
+        self.check(profile="strict")
+        flaggems.observe("interpreter_test::same", device="cpu")
+        with self.assertRaises(KeyboardInterrupt):
+            torch.ops.interpreter_test.same(torch.ones(3))
+            time.sleep(10)
+        row = self.summary_of("interpreter_test::same")
+        self.assertEqual(row["failed"], 0)
+
     def test_interrupt_of_a_program(self) -> None:
         """Ctrl-C ends a loop of checked calls as it ends one of plain calls."""
         self.check(profile="strict", max_checks=1_000_000)
