@@ -41,12 +41,15 @@ struct ReferenceArgumentOptions {
   uint64_t seed = 0;  // of kPerturb: the same seed, the same numbers
   // kPerturb: Python numbers too. For factories, whose input they are.
   bool perturb_numbers = false;
+  // kPerturb: arguments of the schema's type float too (betas of an optimiser).
+  bool perturb_floats = false;
   // kMagnitude: the subtrahend of sub and rsub gets a minus sign, so that the
   // operator adds.
   std::optional<int> negative_argument;
 
   // Python numbers are rounded to this type first: kernels may hold them in
-  // float32 or in the type of the tensor.
+  // float32 or in the type of the tensor. Arguments of the schema's type float
+  // are rounded to float32 instead: nothing narrower holds an epsilon.
   std::optional<c10::ScalarType> scalar_type;
 
   // Nothing that the reference writes is shared with `arguments`. False where
