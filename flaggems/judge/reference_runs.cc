@@ -224,24 +224,12 @@ const absl::StatusOr<ReferenceRun>& ReferenceRuns::Magnitudes() {
   return *magnitudes_;
 }
 
-ReferenceArgumentOptions ReferenceRuns::PerturbedOptions(double step,
-                                                         int draw) {
+absl::StatusOr<ReferenceRun> ReferenceRuns::Perturbed(double step, int draw) {
   ReferenceArgumentOptions options = WideOptions();
   options.elements = ReferenceArgumentOptions::Elements::kPerturb;
   options.step = step;
   options.seed = static_cast<uint64_t>(draw) + 1;
   options.perturb_numbers = IsFactory(call_);
-  return options;
-}
-
-absl::StatusOr<ReferenceRun> ReferenceRuns::Perturbed(double step, int draw) {
-  return Run(*wide_reference_, PerturbedOptions(step, draw));
-}
-
-absl::StatusOr<ReferenceRun> ReferenceRuns::PerturbedWithFloats(double step,
-                                                                int draw) {
-  ReferenceArgumentOptions options = PerturbedOptions(step, draw);
-  options.perturb_floats = true;
   return Run(*wide_reference_, options);
 }
 

@@ -51,8 +51,6 @@ class ReferenceRuns {
   const absl::StatusOr<ReferenceRun>& Magnitudes();
   // With inputs times 1 + step * r, 1/2 <= |r| <= 1; `draw` picks the r.
   absl::StatusOr<ReferenceRun> Perturbed(double step, int draw);
-  // Likewise, with the schema's float arguments too.
-  absl::StatusOr<ReferenceRun> PerturbedWithFloats(double step, int draw);
 
   // Whether Wide() was computed in the arguments' own dtype, because it cannot
   // be in float64: then its result is rounded too.
@@ -63,7 +61,6 @@ class ReferenceRuns {
   bool Widens() const;
   ReferenceArgumentOptions NativeOptions() const;
   ReferenceArgumentOptions WideOptions();
-  ReferenceArgumentOptions PerturbedOptions(double step, int draw);
   absl::StatusOr<ReferenceRun> Run(const Reference& reference,
                                    const ReferenceArgumentOptions& options);
 

@@ -210,14 +210,8 @@ c10::IValue ScalarValue(const c10::IValue& value, bool negative,
 }
 
 // Of an argument of the schema's type float.
-c10::IValue FloatValue(double x, size_t position, const Options& options) {
-  if (options.scalar_type) x = RoundedTo(x, c10::kFloat);
-  if (options.elements == Options::Elements::kPerturb &&
-      options.perturb_floats) {
-    Perturb(&x, 1, options.step,
-            SplitMix(options.seed + (static_cast<uint64_t>(position) << 32)));
-  }
-  return c10::IValue(x);
+c10::IValue FloatValue(double x, const Options& options) {
+  return c10::IValue(options.scalar_type ? RoundedTo(x, c10::kFloat) : x);
 }
 
 // CPU kernels of fused optimisers read them as float32, whatever the type of
@@ -329,7 +323,7 @@ absl::StatusOr<std::vector<c10::IValue>> ReferenceArguments(
         }
         result.emplace_back(std::move(numbers));
       } else if (kind == c10::TypeKind::FloatType && value.isDouble()) {
-        result.push_back(FloatValue(value.toDouble(), i, options));
+        result.push_back(FloatValue(value.toDouble(), options));
       } else if (StaysFloat32(schema, argument)) {
         result.push_back(CopyValue(value, false, unwidened));
       } else if (argument.name() == "pin_memory" && value.isBool()) {

@@ -41,8 +41,6 @@ struct ReferenceArgumentOptions {
   uint64_t seed = 0;  // of kPerturb: the same seed, the same numbers
   // kPerturb: Python numbers too. For factories, whose input they are.
   bool perturb_numbers = false;
-  // kPerturb: arguments of the schema's type float too (betas of an optimiser).
-  bool perturb_floats = false;
   // kMagnitude: the subtrahend of sub and rsub gets a minus sign, so that the
   // operator adds.
   std::optional<int> negative_argument;
