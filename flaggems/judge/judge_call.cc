@@ -244,7 +244,7 @@ class CallJudge {
                           (worst_ && worst_->verdict == Verdict::kFailAlias))) {
         continue;
       }
-      Judgement judgement = JudgeValue(got[i].value, i);
+      Judgement judgement = JudgeValue(got[i].value, i, index);
       judgement.output_index = index;
       if (is_argument && OutcomeOf(judgement.verdict) == Outcome::kFail) {
         judgement.verdict = Verdict::kFailArgument;
@@ -288,7 +288,7 @@ class CallJudge {
         });
   }
 
-  Judgement JudgeValue(const c10::IValue& got, size_t index) {
+  Judgement JudgeValue(const c10::IValue& got, size_t index, int output) {
     if (IsNothing(got)) {
       return Differs(Verdict::kUntrustedEmpty, "");
     }
@@ -303,7 +303,10 @@ class CallJudge {
       return Differs(Verdict::kErrorComparison,
                      "a result that is no strided tensor");
     }
-    Judgement judgement = JudgeNumbers(call_, runs_, index, ToHost(tensor));
+    Judgement judgement = JudgeNumbers(
+        call_, runs_, index,
+        WithUnreadCellsFilled(call_.op, call_.before.arguments(), output,
+                              ToHost(tensor)));
     rounding_.insert(rounding_.end(), judgement.rounding.begin(),
                      judgement.rounding.end());
     if (OutcomeOf(judgement.verdict) == Outcome::kFail &&

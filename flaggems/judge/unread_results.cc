@@ -1,5 +1,7 @@
 #include "flaggems/judge/unread_results.h"
 
+#include <limits>
+
 #include "absl/strings/string_view.h"
 #include "flaggems/aten/find_argument.h"
 
@@ -60,6 +62,35 @@ bool IsUnread(const JudgedOp& op, absl::Span<const c10::IValue> arguments,
     }
   }
   return false;
+}
+
+// Statistics of packed sequences, (sequences, heads, longest): each is written
+// and read in whole tiles of 32 queries, padded with +Inf. Memory behind the
+// last tile of a short sequence is never touched.
+at::Tensor WithUnreadCellsFilled(const JudgedOp& op,
+                                 absl::Span<const c10::IValue> arguments,
+                                 int output, const at::Tensor& result) {
+  constexpr int64_t kTile = 32;
+  if (op.traits.key.name != "_efficient_attention_forward" || output != 1 ||
+      result.dim() != 3) {
+    return result;
+  }
+  const c10::IValue* const offsets =
+      FindArgument(op.handle.schema(), arguments, "cu_seqlens_q");
+  if (offsets == nullptr || !offsets->isTensor()) return result;
+  const at::Tensor bounds =
+      offsets->toTensor().to(c10::kCPU, c10::kLong).contiguous();
+  if (bounds.dim() != 1 || bounds.numel() != result.size(0) + 1) return result;
+  const auto* const b = static_cast<const int64_t*>(bounds.const_data_ptr());
+  at::Tensor filled = result.clone();
+  for (int64_t i = 0; i < result.size(0); ++i) {
+    const int64_t end = (b[i + 1] - b[i] + kTile - 1) / kTile * kTile;
+    if (end < 0 || end >= result.size(2)) continue;
+    filled.select(0, i)
+        .narrow(1, end, result.size(2) - end)
+        .fill_(std::numeric_limits<double>::infinity());
+  }
+  return filled;
 }
 
 }  // namespace flaggems

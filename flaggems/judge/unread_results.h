@@ -3,6 +3,8 @@
 
 // Results that say nothing, of operators that return them all the same.
 
+#include <ATen/core/Tensor.h>
+
 #include "flaggems/judge/kernel_call.h"
 
 namespace flaggems {
@@ -12,6 +14,13 @@ namespace flaggems {
 // device.
 bool IsUnread(const JudgedOp& op, absl::Span<const c10::IValue> arguments,
               int output);
+
+// `result`, of which some cells say nothing: with those as a reference has them.
+// Returns it itself if there are none, and a changed copy otherwise. `result` is
+// on the host.
+at::Tensor WithUnreadCellsFilled(const JudgedOp& op,
+                                 absl::Span<const c10::IValue> arguments,
+                                 int output, const at::Tensor& result);
 
 // Whether the argument training (or train) is there and false.
 bool InEval(const JudgedOp& op, absl::Span<const c10::IValue> arguments);

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/core/split_mix.h"
 
@@ -208,6 +209,19 @@ c10::IValue ScalarValue(const c10::IValue& value, bool negative,
   return c10::IValue(x);
 }
 
+// Of an argument of the schema's type float.
+c10::IValue FloatValue(double x, const Options& options) {
+  return c10::IValue(options.scalar_type ? RoundedTo(x, c10::kFloat) : x);
+}
+
+// CPU kernels of fused optimisers read them as float32, whatever the type of
+// the parameters.
+bool StaysFloat32(const c10::FunctionSchema& schema,
+                  const c10::Argument& argument) {
+  return absl::StartsWith(schema.name(), "aten::_fused_") &&
+         (argument.name() == "grad_scale" || argument.name() == "found_inf");
+}
+
 // A list of Python numbers.
 bool IsScalarList(const c10::Argument& argument) {
   const auto list = argument.real_type()->cast<c10::ListType>();
@@ -287,6 +301,10 @@ absl::StatusOr<std::vector<c10::IValue>> ReferenceArguments(
     const ReferenceArgumentOptions& options) {
   return StatusOrOf([&]() -> absl::StatusOr<std::vector<c10::IValue>> {
     StorageCopies copies(options);
+    Options as_they_are;
+    as_they_are.widen = false;
+    as_they_are.copy = options.copy;
+    StorageCopies unwidened(as_they_are);
     const std::optional<FirstFloating> first = FirstFloatingOf(arguments);
     const bool has_tensor = HasTensor(arguments);
     std::vector<c10::IValue> result;
@@ -304,6 +322,10 @@ absl::StatusOr<std::vector<c10::IValue>> ReferenceArguments(
           numbers.push_back(ScalarValue(number, negative, i, options));
         }
         result.emplace_back(std::move(numbers));
+      } else if (kind == c10::TypeKind::FloatType && value.isDouble()) {
+        result.push_back(FloatValue(value.toDouble(), options));
+      } else if (StaysFloat32(schema, argument)) {
+        result.push_back(CopyValue(value, false, unwidened));
       } else if (argument.name() == "pin_memory" && value.isBool()) {
         result.emplace_back(false);
       } else if (!options.widen) {

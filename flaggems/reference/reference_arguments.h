@@ -46,7 +46,8 @@ struct ReferenceArgumentOptions {
   std::optional<int> negative_argument;
 
   // Python numbers are rounded to this type first: kernels may hold them in
-  // float32 or in the type of the tensor.
+  // float32 or in the type of the tensor. Arguments of the schema's type float
+  // are rounded to float32 instead: nothing narrower holds an epsilon.
   std::optional<c10::ScalarType> scalar_type;
 
   // Nothing that the reference writes is shared with `arguments`. False where

@@ -402,7 +402,8 @@ Backward3 FlashBackward(const Tensor& grad, const Tensor& query,
 
 // ---- memory-efficient attention ----
 
-// Statistics are padded to whole tiles of 32 queries, with +Inf.
+// Statistics are padded to whole tiles of 32 queries, with +Inf. A query that
+// sees no key has 0 (mem_eff_attention/kernel_forward.h, part 7).
 Tensor EfficientLogsumexp(const Tensor& logsumexp, const Tensor& query,
                           bool compute) {
   constexpr int64_t kTile = 32;
@@ -410,7 +411,10 @@ Tensor EfficientLogsumexp(const Tensor& logsumexp, const Tensor& query,
   const int64_t padded = compute ? (m + kTile - 1) / kTile * kTile : 0;
   Tensor statistics = at::full({logsumexp.size(0), logsumexp.size(1), padded},
                                kInfinity, StatisticsType(query));
-  if (compute) statistics.narrow(2, 0, m).copy_(logsumexp);
+  if (compute) {
+    statistics.narrow(2, 0, m).copy_(
+        logsumexp.masked_fill(logsumexp.eq(-kInfinity), 0));
+  }
   return statistics;
 }
 

@@ -299,6 +299,25 @@ TEST(AttentionTest, FlashIsCausalFromTheBottom) {
   ExpectClose(window[0], q, "each query sees its own key");
 }
 
+TEST(AttentionTest, EfficientHasNoStatisticsOfQueriesWithoutKeys) {
+  const Tensor q = Randn({1, 2, 5, 8}, 1);
+  Tensor bias = Randn({1, 2, 5, 5}, 2);
+  bias.select(2, 3).fill_(-INFINITY);
+  const Values out = Golden("aten::_scaled_dot_product_efficient_attention",
+                            {q, q, q, bias, true, 0., false});
+  const Tensor statistics = out[1].toTensor();
+  EXPECT_EQ(out[0].toTensor().select(2, 3).abs().max().item<double>(), 0);
+  EXPECT_EQ(statistics[0][1][3].item<double>(), 0);
+  EXPECT_NE(statistics[0][1][2].item<double>(), 0);
+  EXPECT_EQ(statistics[0][1][5].item<double>(), INFINITY);
+  const Values grads =
+      Golden("aten::_scaled_dot_product_efficient_attention_backward",
+             {at::ones_like(q), q, q, q, bias, out[0], statistics, out[2],
+              out[3], 0., c10::List<bool>({true, true, true, true}), false});
+  EXPECT_EQ(grads[0].toTensor().select(2, 3).abs().max().item<double>(), 0);
+  EXPECT_TRUE(grads[3].toTensor().isfinite().all().item<bool>());
+}
+
 TEST(AttentionTest, ResultsHaveTheTypesOfTheOperator) {
   for (const at::ScalarType type : {at::kHalf, at::kBFloat16, at::kFloat}) {
     const Tensor q = Randn({1, 2, 3, 8}).to(type);
