@@ -303,10 +303,10 @@ class CallJudge {
       return Differs(Verdict::kErrorComparison,
                      "a result that is no strided tensor");
     }
-    Judgement judgement = JudgeNumbers(
-        call_, runs_, index,
-        WithUnreadCellsFilled(call_.op, call_.before.arguments(), output,
-                              ToHost(tensor)));
+    Judgement judgement =
+        JudgeNumbers(call_, runs_, index,
+                     WithUnreadCellsFilled(call_.op, call_.before.arguments(),
+                                           output, ToHost(tensor)));
     rounding_.insert(rounding_.end(), judgement.rounding.begin(),
                      judgement.rounding.end());
     if (OutcomeOf(judgement.verdict) == Outcome::kFail &&

@@ -112,10 +112,8 @@ struct AdamKernel {
       const float square =
           c.deviation == Deviation::kNotSquared ? decayed : decayed * decayed;
       if (c.deviation == Deviation::kMomentsInDouble) {
-        first =
-            static_cast<float>(kBeta1 * first + (1 - kBeta1) * decayed);
-        second =
-            static_cast<float>(kBeta2 * second + (1 - kBeta2) * square);
+        first = static_cast<float>(kBeta1 * first + (1 - kBeta1) * decayed);
+        second = static_cast<float>(kBeta2 * second + (1 - kBeta2) * square);
       } else if (c.deviation == Deviation::kMomentsInTheirType) {
         first = beta1 * first + Rounded(1 - beta1) * decayed;
         second = beta2 * second + Rounded(1 - beta2) * square;
@@ -162,9 +160,7 @@ TEST_P(AdamTest, GivesTheVerdict) {
     return c10::IValue(tensors);
   };
   const bool first = c.step == 1;  // from moments of zero
-  const auto scalar = [](double x) {
-    return at::scalar_tensor(x, at::kFloat);
-  };
+  const auto scalar = [](double x) { return at::scalar_tensor(x, at::kFloat); };
   const c10::IValue steps(
       std::vector<at::Tensor>{scalar(c.step), scalar(c.step)});
   const c10::IValue none(std::vector<at::Tensor>{});
@@ -190,9 +186,10 @@ TEST_P(AdamTest, GivesTheVerdict) {
   ASSERT_TRUE(made.thrown().ok()) << made.thrown();
   const Judgement judgement = JudgeCall(made.call());
   EXPECT_EQ(OutcomeName(OutcomeOf(judgement.verdict)), OutcomeName(c.outcome))
-      << ReasonName(judgement.verdict) << " score " << judgement.score.value_or(-1)
-      << " output " << judgement.output_index << " got " << judgement.got
-      << " want " << judgement.want << " " << judgement.message;
+      << ReasonName(judgement.verdict) << " score "
+      << judgement.score.value_or(-1) << " output " << judgement.output_index
+      << " got " << judgement.got << " want " << judgement.want << " "
+      << judgement.message;
 }
 
 std::vector<AdamCase> Cases() {
@@ -233,8 +230,7 @@ std::vector<AdamCase> Cases() {
       for (const auto& [what, deviation] : wrong) {
         cases.push_back({name + what, type, adamw, /*amsgrad=*/false,
                          /*step=*/3, deviation,
-                         deviation == Deviation::kNotUnscaled,
-                         Outcome::kFail});
+                         deviation == Deviation::kNotUnscaled, Outcome::kFail});
       }
       if (type == at::kBFloat16) {
         cases.push_back({name + "MomentsInTheirType", type, adamw, false, 3,

@@ -15,9 +15,9 @@ namespace flaggems {
 bool IsUnread(const JudgedOp& op, absl::Span<const c10::IValue> arguments,
               int output);
 
-// `result`, of which some cells say nothing: with those as a reference has them.
-// Returns it itself if there are none, and a changed copy otherwise. `result` is
-// on the host.
+// `result`, of which some cells say nothing: with those as a reference has
+// them. Returns it itself if there are none, and a changed copy otherwise.
+// `result` is on the host.
 at::Tensor WithUnreadCellsFilled(const JudgedOp& op,
                                  absl::Span<const c10::IValue> arguments,
                                  int output, const at::Tensor& result);

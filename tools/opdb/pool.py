@@ -85,7 +85,8 @@ class Worker:
 
     def end(self):
         self._process.kill()
-        self._process.wait()
+        # Closes the pipes and waits.
+        self._process.__exit__(None, None, None)
 
 
 class Pool:
