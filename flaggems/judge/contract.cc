@@ -74,6 +74,8 @@ std::string StridesOf(const at::Tensor& tensor) {
 }
 
 // The type that torch's promotion gives, of tensors and a dtype argument.
+// nullopt without one, and for tensors of several types on a device: norms take
+// statistics in float32 beside 16-bit data there, and give gradients of either.
 std::optional<c10::ScalarType> PromotedType(const KernelCall& call) {
   const auto& schema = call.op.handle.schema();
   const auto& arguments = call.before.arguments();
@@ -84,12 +86,15 @@ std::optional<c10::ScalarType> PromotedType(const KernelCall& call) {
   }
   std::optional<c10::ScalarType> of_dims;
   std::optional<c10::ScalarType> of_scalars;
+  bool mixed = false;
   VisitTensors(arguments, [&](const at::Tensor& tensor) {
     if (!tensor.is_floating_point() && !tensor.is_complex()) return;
     auto& type = tensor.dim() > 0 ? of_dims : of_scalars;
+    mixed = mixed || (type && *type != tensor.scalar_type());
     type = type ? c10::promoteTypes(*type, tensor.scalar_type())
                 : tensor.scalar_type();
   });
+  if (mixed && !call.on_host) return std::nullopt;
   return of_dims ? of_dims : of_scalars;
 }
 
