@@ -1,5 +1,5 @@
-// Calls of operators that only devices have, judged by the golden functions that
-// come with the library; the kernels compute as those of CUDA do.
+// Calls of operators that only devices have, judged by the golden functions
+// that come with the library; the kernels compute as those of CUDA do.
 
 #include <gtest/gtest.h>
 
