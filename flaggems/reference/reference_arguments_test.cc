@@ -559,6 +559,41 @@ TEST(ReferenceArgumentsTest, TheSubtrahendIsNegated) {
   EXPECT_EQ(rsub[1].toDouble(), 2.5);
 }
 
+// --- Arguments of the schema's type float. ---
+
+TEST(ReferenceArgumentsTest, FloatsAreHeldInFloat32AtTheNarrowest) {
+  const at::Tensor x = at::ones({2, 3});
+  const Values arguments = {x, std::vector<int64_t>{3}, kNone, kNone, 1e-8};
+  Options options;
+  EXPECT_EQ(Make("aten::native_layer_norm", arguments, options)[4].toDouble(),
+            1e-8);
+  for (const c10::ScalarType type : {at::kFloat, at::kHalf, at::kBFloat16}) {
+    options.scalar_type = type;
+    EXPECT_EQ(Make("aten::native_layer_norm", arguments, options)[4].toDouble(),
+              static_cast<double>(1e-8F));
+  }
+}
+
+// torch's CPU kernels read the scale as float32.
+TEST(ReferenceArgumentsTest, TheGradientScaleOfAnOptimizerStays) {
+  const auto list = [](const at::Tensor& x) {
+    return c10::IValue(std::vector<at::Tensor>{x});
+  };
+  const at::Tensor scale = at::full({}, 8, at::kFloat);
+  Options options = WithElements(Options::Elements::kPerturb);
+  options.step = 0x1p-8;
+  const Values made =
+      Make("aten::_fused_sgd_",
+           {list(at::ones({3})), list(at::ones({3})), list(at::ones({3})), 0.1,
+            0.9, 0.1, 0., false, false, false, scale, kNone},
+           options);
+  EXPECT_EQ(made[0].toTensorVector()[0].scalar_type(), at::kDouble);
+  EXPECT_EQ(made[10].toTensor().scalar_type(), at::kFloat);
+  EXPECT_EQ(made[10].toTensor().item<double>(), 8);
+  EXPECT_FALSE(made[10].toTensor().is_same(scale));
+  EXPECT_TRUE(made[11].isNone());
+}
+
 // --- Perturbation. ---
 
 TEST(ReferenceArgumentsTest, PerturbationIsWithinItsStepAndReproducible) {

@@ -68,10 +68,12 @@ Tensor Depthwise(const Tensor& self, const Tensor& weight,
                  at::IntArrayRef /*kernel_size*/, const OptionalTensor& bias,
                  at::IntArrayRef stride, at::IntArrayRef padding,
                  at::IntArrayRef dilation) {
-  // Without a batch a channel is dimension 0.
-  const int64_t channels = self.size(self.dim() == weight.dim() ? 1 : 0);
-  return Convolve(self, weight, bias, stride, padding, dilation, channels)
-      .to(self.scalar_type());
+  const bool batched = self.dim() == weight.dim();
+  const Tensor input = batched ? self : self.unsqueeze(0);
+  const Tensor result = Convolve(input, weight, bias, stride, padding, dilation,
+                                 /*groups=*/input.size(1))
+                            .to(self.scalar_type());
+  return batched ? result : result.squeeze(0);
 }
 
 }  // namespace

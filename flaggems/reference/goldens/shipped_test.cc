@@ -218,6 +218,29 @@ TEST_P(AttentionTest, Cudnn) {
   }
 }
 
+TEST_P(AttentionTest, CudnnOfLowLevelAndOverrideable) {
+  const Values low = Golden("aten::_cudnn_attention_forward",
+                            {q_, k_, v_, kNone, kNone, kNone, c().m, c().n,
+                             true, 0., c().causal, false, Scale()});
+  ExpectClose(low[0], Sdpa({q_, k_, v_}), "output");
+  ExpectClose(low[1], LogSumExp().unsqueeze(-1), "logsumexp");
+  EXPECT_EQ(low[4].toInt(), c().m);
+  EXPECT_EQ(low[5].toInt(), c().n);
+  const Tensor bias = Randn({c().b, c().heads, c().m, c().n}, 5);
+  const Values biased = Golden("aten::_cudnn_attention_forward",
+                               {q_, k_, v_, bias, kNone, kNone, c().m, c().n,
+                                false, 0., false, false, Scale()});
+  ExpectClose(biased[0], Sdpa({q_, k_, v_}, bias), "biased");
+  EXPECT_FALSE(biased[1].toTensor().defined());
+  EXPECT_ANY_THROW(Golden("aten::_cudnn_attention_forward",
+                          {q_, k_, v_, kNone, at::tensor({0, 1}, at::kInt),
+                           at::tensor({0, 1}, at::kInt), c().m, c().n, true}));
+  const Values other =
+      Golden("aten::_scaled_dot_product_fused_attention_overrideable",
+             {q_, k_, v_, kNone, 0., c().causal, false, Scale()});
+  ExpectClose(other[0], Sdpa({q_, k_, v_}), "overrideable");
+}
+
 TEST_P(AttentionTest, EfficientWithBias) {
   if (c().heads != c().key_heads) GTEST_SKIP();
   // Shared by the heads: its gradient is a sum.
@@ -416,6 +439,52 @@ TEST(MatmulTest, GroupsOfRows) {
               all * sa.unsqueeze(1), "groups of rows");
   EXPECT_ANY_THROW(Golden("aten::_scaled_grouped_mm",
                           {a, b, sa, sb, at::tensor({2, 4}, at::kInt)}));
+}
+
+TEST(MatmulTest, GroupsOfColumnsInnerRowsAndBatches) {
+  const Tensor a = Randn({3, 6}, 1).to(at::kFloat8_e4m3fn);
+  const Tensor b = Randn({6, 4}, 2).to(at::kFloat8_e4m3fn);
+  const Tensor wa = a.to(at::kDouble);
+  const Tensor wb = b.to(at::kDouble);
+  const auto type = static_cast<int64_t>(at::kDouble);
+  const auto scales = [](at::IntArrayRef sizes, uint64_t seed) {
+    return Randn(sizes, seed).abs().to(at::kFloat);
+  };
+  // (M, K) and (K, N) in groups of K: a product each, and rows of scales each.
+  const Tensor sa = scales({2 * 3}, 3);
+  const Tensor sb = scales({2 * 4}, 4);
+  const Values inner =
+      Golden("aten::_scaled_grouped_mm",
+             {a, b, sa, sb, at::tensor({2, 6}, at::kInt), kNone, kNone, type});
+  const auto part = [&](int64_t g, int64_t begin, int64_t count) {
+    return at::mm(wa.narrow(1, begin, count), wb.narrow(0, begin, count)) *
+           sa.narrow(0, 3 * g, 3).unsqueeze(1) * sb.narrow(0, 4 * g, 4);
+  };
+  ExpectClose(inner[0], at::stack({part(0, 0, 2), part(1, 2, 4)}),
+              "groups of inner rows");
+  // (G, M, K) and (K, N) in groups of N.
+  const Tensor many = Randn({2, 3, 6}, 5).to(at::kFloat8_e4m3fn);
+  const Tensor rows = scales({2, 3}, 6);
+  const Tensor columns = scales({4}, 7);
+  const Values flat =
+      Golden("aten::_scaled_grouped_mm",
+             {many, b, rows, columns, at::tensor({1, 4}, at::kInt), kNone,
+              kNone, type});
+  const auto of_columns = [&](int64_t g, int64_t begin, int64_t count) {
+    return at::mm(many[g].to(at::kDouble), wb.narrow(1, begin, count)) *
+           rows[g].unsqueeze(1) * columns.narrow(0, begin, count);
+  };
+  ExpectClose(flat[0], at::cat({of_columns(0, 0, 1), of_columns(1, 1, 3)}, 1),
+              "groups of columns");
+  // (G, M, K) and (G, K, N).
+  const Tensor others = Randn({2, 6, 4}, 8).to(at::kFloat8_e4m3fn);
+  const Tensor of_others = scales({2, 4}, 9);
+  ExpectClose(
+      Golden("aten::_scaled_grouped_mm",
+             {many, others, rows, of_others, kNone, kNone, kNone, type})[0],
+      at::bmm(many.to(at::kDouble), others.to(at::kDouble)) *
+          rows.unsqueeze(2) * of_others.unsqueeze(1),
+      "batches");
 }
 
 // Packed as the device does it: two numbers a byte, the first in its upper
@@ -699,6 +768,21 @@ TEST(ConvolutionTest, OfCudnnAndDepth1) {
                                                  stride, padding, dilation})[0],
               at::conv2d(x, depthwise, of_depth, stride, padding, dilation, 4),
               "depthwise");
+}
+
+TEST(ConvolutionTest, OfDepthIn3d) {
+  const Tensor x = Randn({2, 4, 5, 6, 7}, 1);
+  const Tensor weight = Randn({8, 1, 3, 2, 3}, 2);
+  const Tensor bias = Randn({8}, 3);
+  const std::vector<int64_t> kernel = {3, 2, 3}, stride = {1, 2, 1},
+                             padding = {1, 0, 2}, dilation = {1, 1, 2};
+  const Tensor want = at::conv3d(x, weight, bias, stride, padding, dilation, 4);
+  ExpectClose(Golden("aten::conv_depthwise3d",
+                     {x, weight, kernel, bias, stride, padding, dilation})[0],
+              want, "of a batch");
+  ExpectClose(Golden("aten::conv_depthwise3d", {x[1], weight, kernel, bias,
+                                                stride, padding, dilation})[0],
+              want[1], "without a batch");
 }
 
 }  // namespace
