@@ -16,6 +16,7 @@
 
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/check/checked_op.h"
+#include "flaggems/golden.h"
 #include "flaggems/registrar/checking_registrar.h"
 #include "flaggems/registrar/observer.h"
 #include "flaggems/registrar/plain_registrar.h"
@@ -73,6 +74,12 @@ void BM_Call(benchmark::State& state, Mode mode) {
 void BM_Observed(benchmark::State& state, Mode mode) {
   CheckRuntime runtime;
   const c10::OperatorHandle handle = *FindOperator(*OpKey::Parse(kSame.op));
+  // Without it calls could not be checked at all.
+  if (const absl::Status status = RegisterGolden(kSame.op, &Same);
+      !status.ok()) {
+    state.SkipWithError(status.ToString().c_str());
+    return;
+  }
   std::unique_ptr<InstalledKernel> installed;
   if (mode != Mode::kPlain) {
     auto observer = InstallObserver(handle, c10::DispatchKey::CPU, &runtime);

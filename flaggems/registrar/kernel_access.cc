@@ -35,6 +35,19 @@ struct BoxedFunctor {
 };
 template struct Grant<BoxedFunctor, &c10::BoxedKernel::functor_>;
 
+struct Unboxed {
+  using Pointer = void* c10::KernelFunction::*;
+  friend Pointer PointerTo(Unboxed);
+};
+template struct Grant<Unboxed, &c10::KernelFunction::unboxed_kernel_func_>;
+
+struct SymUnboxed {
+  using Pointer = void* c10::KernelFunction::*;
+  friend Pointer PointerTo(SymUnboxed);
+};
+template struct Grant<SymUnboxed,
+                      &c10::KernelFunction::sym_unboxed_kernel_func_>;
+
 }  // namespace
 
 c10::KernelFunction KernelOf(const c10::SafeKernelFunction& safe) {
@@ -42,18 +55,28 @@ c10::KernelFunction KernelOf(const c10::SafeKernelFunction& safe) {
 }
 
 bool IsSameKernel(const c10::KernelFunction& a, const c10::KernelFunction& b) {
-  const auto functor = [](const c10::KernelFunction& kernel) {
-    return ((kernel.*PointerTo(BoxedPart{})).*PointerTo(BoxedFunctor{})).get();
-  };
-  return functor(a) == functor(b) && a._equalsBoxedAndUnboxed(b);
+  return FunctorOf(a) == FunctorOf(b) && a._equalsBoxedAndUnboxed(b);
 }
 
-c10::KernelFunction WithEntry(
+const c10::OperatorKernel* FunctorOf(const c10::KernelFunction& kernel) {
+  return ((kernel.*PointerTo(BoxedPart{})).*PointerTo(BoxedFunctor{})).get();
+}
+
+UnboxedEntries UnboxedEntriesOf(const c10::KernelFunction& kernel) {
+  return {kernel.*PointerTo(Unboxed{}), kernel.*PointerTo(SymUnboxed{})};
+}
+
+c10::KernelFunction WithEntries(
     const c10::KernelFunction& kernel,
-    c10::BoxedKernel::InternalBoxedKernelFunction* entry) {
-  c10::BoxedKernel boxed = kernel.*PointerTo(BoxedPart{});
-  boxed.*PointerTo(BoxedEntry{}) = entry;
-  return c10::KernelFunction::makeFromBoxedKernel(std::move(boxed));
+    c10::BoxedKernel::InternalBoxedKernelFunction* boxed,
+    const UnboxedEntries& unboxed) {
+  c10::BoxedKernel part = kernel.*PointerTo(BoxedPart{});
+  part.*PointerTo(BoxedEntry{}) = boxed;
+  c10::KernelFunction result =
+      c10::KernelFunction::makeFromBoxedKernel(std::move(part));
+  result.*PointerTo(Unboxed{}) = unboxed.plain;
+  result.*PointerTo(SymUnboxed{}) = unboxed.symbolic;
+  return result;
 }
 
 }  // namespace flaggems

@@ -22,11 +22,23 @@ c10::KernelFunction KernelOf(const c10::SafeKernelFunction& safe);
 // Whether both run the same code with the same state.
 bool IsSameKernel(const c10::KernelFunction& a, const c10::KernelFunction& b);
 
-// A kernel with the functor of `kernel` and the boxed entry `entry`, which is
-// called for boxed and unboxed calls alike and must not use the functor.
-c10::KernelFunction WithEntry(
+const c10::OperatorKernel* FunctorOf(const c10::KernelFunction& kernel);
+
+// The entries for unboxed calls, which cast to Return (*)(c10::OperatorKernel*,
+// c10::DispatchKeySet, Args...); one of them at most is not null.
+struct UnboxedEntries {
+  void* plain = nullptr;
+  void* symbolic = nullptr;  // for arguments that are SymInts
+};
+UnboxedEntries UnboxedEntriesOf(const c10::KernelFunction& kernel);
+
+// A kernel with the functor of `kernel` and these entries. `boxed` is called
+// for unboxed calls too where there is no entry for them, and must not use the
+// functor but to tell kernels apart.
+c10::KernelFunction WithEntries(
     const c10::KernelFunction& kernel,
-    c10::BoxedKernel::InternalBoxedKernelFunction* entry);
+    c10::BoxedKernel::InternalBoxedKernelFunction* boxed,
+    const UnboxedEntries& unboxed);
 
 }  // namespace flaggems
 

@@ -8,64 +8,74 @@
 #include <utility>
 #include <vector>
 
+#include "flaggems/check/checked_op.h"
 #include "flaggems/registrar/kernel_access.h"
 
 namespace flaggems {
 namespace {
 
-// The observed kernels of one dispatch key by operator: open addressing. Reads
-// take no lock and may run while one thread inserts; nothing is ever removed,
-// and a table that was outgrown stays for those that still read it.
-class KernelTable {
+// Values by address: open addressing. Reads take no lock and may run while one
+// thread inserts; nothing is ever removed, and a table that was outgrown stays
+// for those that still read it.
+template <typename Value>
+class AddressTable {
  public:
-  KernelTable() { Grow(kFirstCapacity); }
+  AddressTable() { Grow(kFirstCapacity); }
 
-  ObservedKernel* Find(const c10::OperatorName* name) const {
+  // Null if there is none.
+  Value* Find(const void* address) const {
     const Slots& slots = *slots_.load(std::memory_order_acquire);
-    for (size_t i = Hash(name);; ++i) {
-      ObservedKernel* const kernel =
-          slots[i & (slots.size() - 1)].load(std::memory_order_acquire);
-      if (kernel == nullptr || kernel->name == name) return kernel;
+    for (size_t i = Hash(address);; ++i) {
+      const Slot& slot = slots[i & (slots.size() - 1)];
+      const void* const found = slot.address.load(std::memory_order_acquire);
+      if (found == address) return slot.value.load(std::memory_order_relaxed);
+      if (found == nullptr) return nullptr;
     }
   }
 
-  ObservedKernel* Insert(const c10::OperatorName* name) {
+  // `address` is new and not null; `value` is never freed.
+  void Insert(const void* address, Value* value) {
     const size_t capacity = slots_.load(std::memory_order_relaxed)->size();
-    if (2 * (kernels_.size() + 1) > capacity) Grow(2 * capacity);
-    kernels_.push_back(std::make_unique<ObservedKernel>(name));
-    Place(*slots_.load(std::memory_order_relaxed), kernels_.back().get());
-    return kernels_.back().get();
+    if (2 * (entries_.size() + 1) > capacity) Grow(2 * capacity);
+    entries_.emplace_back(address, value);
+    Place(*slots_.load(std::memory_order_relaxed), address, value);
   }
 
  private:
+  struct Slot {
+    std::atomic<const void*> address{nullptr};
+    std::atomic<Value*> value{nullptr};
+  };
   // A power of two; at most half are taken, so that a search ends.
-  using Slots = std::vector<std::atomic<ObservedKernel*>>;
+  using Slots = std::vector<Slot>;
   static constexpr size_t kFirstCapacity = 16;
 
-  // Operators lie further apart than a cache line; Fibonacci hashing (Knuth,
-  // The Art of Computer Programming, volume 3, section 6.4) spreads them.
-  static size_t Hash(const c10::OperatorName* name) {
-    return (reinterpret_cast<uintptr_t>(name) * 0x9e3779b97f4a7c15u) >> 32;
+  // Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3,
+  // section 6.4).
+  static size_t Hash(const void* address) {
+    return (reinterpret_cast<uintptr_t>(address) * 0x9e3779b97f4a7c15u) >> 32;
   }
 
-  static void Place(Slots& slots, ObservedKernel* kernel) {
-    size_t i = Hash(kernel->name);
-    while (slots[i & (slots.size() - 1)].load(std::memory_order_relaxed) !=
-           nullptr) {
+  static void Place(Slots& slots, const void* address, Value* value) {
+    size_t i = Hash(address);
+    while (slots[i & (slots.size() - 1)].address.load(
+               std::memory_order_relaxed) != nullptr) {
       ++i;
     }
-    slots[i & (slots.size() - 1)].store(kernel, std::memory_order_release);
+    Slot& slot = slots[i & (slots.size() - 1)];
+    slot.value.store(value, std::memory_order_relaxed);
+    slot.address.store(address, std::memory_order_release);
   }
 
   void Grow(size_t capacity) {
     auto slots = std::make_unique<Slots>(capacity);
-    for (const auto& kernel : kernels_) Place(*slots, kernel.get());
+    for (const auto& [address, value] : entries_) Place(*slots, address, value);
     slots_.store(slots.get(), std::memory_order_release);
     outgrown_.push_back(std::move(slots));
   }
 
   std::atomic<Slots*> slots_{nullptr};
-  std::vector<std::unique_ptr<ObservedKernel>> kernels_;
+  std::vector<std::pair<const void*, Value*>> entries_;
   std::vector<std::unique_ptr<Slots>> outgrown_;  // and the present one
 };
 
@@ -74,18 +84,28 @@ class KernelTable {
 // entry of the dispatch table has one of its own.
 constexpr size_t kNumKeys = c10::num_runtime_entries;
 
-// Leaked on purpose: operators are called during static destruction.
-std::array<KernelTable, kNumKeys>& Tables() {
-  static auto& tables = *new std::array<KernelTable, kNumKeys>();
+// By operator: the address of its name in the dispatcher. Leaked on purpose:
+// operators are called during static destruction.
+std::array<AddressTable<ObservedKernel>, kNumKeys>& ByOperator() {
+  static auto& tables =
+      *new std::array<AddressTable<ObservedKernel>, kNumKeys>();
   return tables;
+}
+
+// By functor, of kernels with a typed entry, which is told nothing else of the
+// operator. A functor that serves two operators or keys is in it for the first.
+AddressTable<const Observation>& ByFunctor() {
+  static auto& table = *new AddressTable<const Observation>();
+  return table;
 }
 
 template <size_t kKey>
 void Enter(c10::OperatorKernel* /*functor*/, const c10::OperatorHandle& handle,
            c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  static const KernelTable& table = Tables()[kKey];
-  const CheckedOp& op =
-      *table.Find(&handle.operator_name())->op.load(std::memory_order_acquire);
+  static const AddressTable<ObservedKernel>& table = ByOperator()[kKey];
+  const CheckedOp& op = *table.Find(&handle.operator_name())
+                             ->observation.load(std::memory_order_acquire)
+                             ->op;
   if (op.gate->TryForward()) {
     op.kernel.callBoxed(handle, keys, stack);
   } else {
@@ -107,17 +127,44 @@ size_t IndexOf(c10::DispatchKey key) {
 
 }  // namespace
 
+const Observation& ObservationOf(const c10::OperatorKernel* functor) {
+  static const AddressTable<const Observation>& table = ByFunctor();
+  return *table.Find(functor);
+}
+
 ObservedKernel* ObservedKernelFor(const c10::OperatorHandle& op,
                                   c10::DispatchKey key) {
-  KernelTable& table = Tables()[IndexOf(key)];
+  AddressTable<ObservedKernel>& table = ByOperator()[IndexOf(key)];
   const c10::OperatorName* const name = &op.operator_name();
-  ObservedKernel* const kernel = table.Find(name);
-  return kernel != nullptr ? kernel : table.Insert(name);
+  ObservedKernel* kernel = table.Find(name);
+  if (kernel == nullptr) {
+    kernel = new ObservedKernel();  // never freed
+    table.Insert(name, kernel);
+  }
+  return kernel;
 }
 
 c10::KernelFunction ObservingKernel(const c10::KernelFunction& kernel,
-                                    c10::DispatchKey key) {
-  return WithEntry(kernel, kEntries[IndexOf(key)]);
+                                    c10::DispatchKey key,
+                                    Observation* observation,
+                                    ObservedKernel* observed) {
+  UnboxedEntries entries;
+  const UnboxedEntries own = UnboxedEntriesOf(kernel);
+  const c10::OperatorKernel* const functor = FunctorOf(kernel);
+  const Observation* const known =
+      functor == nullptr ? nullptr : ByFunctor().Find(functor);
+  const bool symbolic = own.symbolic != nullptr;
+  if ((symbolic || own.plain != nullptr) && functor != nullptr &&
+      (known == nullptr || known == observation)) {
+    void* const entry = TypedEntryFor(observation->op->judged.handle, symbolic);
+    if (entry != nullptr) {
+      observation->unboxed = symbolic ? own.symbolic : own.plain;
+      if (known == nullptr) ByFunctor().Insert(functor, observation);
+      (symbolic ? entries.symbolic : entries.plain) = entry;
+    }
+  }
+  observed->observation.store(observation, std::memory_order_release);
+  return WithEntries(kernel, kEntries[IndexOf(key)], entries);
 }
 
 }  // namespace flaggems

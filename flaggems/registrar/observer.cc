@@ -62,11 +62,10 @@ class Observers {
         DispatcherSlot::Reserve(OpKeyOf(handle), key, "an observer"));
     const c10::SafeKernelFunction kernel =
         handle.getComputedKernelForDispatchKey(key);
-    const std::shared_ptr<const CheckedOp> op =
-        OpOf(state, handle, key, kernel, runtime);
-    observed->op.store(op.get(), std::memory_order_release);
-    FG_RETURN_IF_ERROR(slot->Fill(ObservingKernel(op->kernel, key)));
-    runtime->Add(op);
+    Observed& last = LastOf(state, handle, key, kernel, runtime);
+    FG_RETURN_IF_ERROR(slot->Fill(
+        ObservingKernel(last.op->kernel, key, &last.observation, observed)));
+    runtime->Add(last.op);
     state.slot = std::move(slot);
     state.runtime = runtime;
     state.users = 1;
@@ -77,32 +76,40 @@ class Observers {
     const MutexLock lock(&mutex_);
     State& state = states_[ObservedKernelFor(handle, key)];
     if (--state.users > 0) return;
-    state.runtime->Remove(state.ops.back().get());
+    state.runtime->Remove(state.all.back()->op.get());
     state.slot.reset();
   }
 
  private:
+  struct Observed {
+    std::shared_ptr<const CheckedOp> op;
+    uint64_t runtime_id;
+    Observation observation;
+  };
   struct State {
     int users = 0;
     CheckRuntime* runtime = nullptr;  // while there are users
     std::unique_ptr<DispatcherSlot> slot;
     // All that were ever installed; the last one was last.
-    std::vector<std::shared_ptr<const CheckedOp>> ops;
-    std::vector<uint64_t> runtime_ids;  // by op: of its runtime
+    std::vector<std::unique_ptr<Observed>> all;
   };
 
   // The one that was there before, if it is for the same kernel, so that
   // observing again and again takes no more memory.
-  static std::shared_ptr<const CheckedOp> OpOf(
-      State& state, const c10::OperatorHandle& handle, c10::DispatchKey key,
-      const c10::SafeKernelFunction& kernel, CheckRuntime* runtime) {
-    if (state.ops.empty() || state.runtime_ids.back() != runtime->id() ||
-        state.ops.back()->judged.handle != handle ||
-        !IsSameKernel(state.ops.back()->kernel, KernelOf(kernel))) {
-      state.ops.push_back(MakeObservedOp(handle, key, kernel, runtime));
-      state.runtime_ids.push_back(runtime->id());
+  static Observed& LastOf(State& state, const c10::OperatorHandle& handle,
+                          c10::DispatchKey key,
+                          const c10::SafeKernelFunction& kernel,
+                          CheckRuntime* runtime) {
+    if (state.all.empty() || state.all.back()->runtime_id != runtime->id() ||
+        state.all.back()->op->judged.handle != handle ||
+        !IsSameKernel(state.all.back()->op->kernel, KernelOf(kernel))) {
+      auto observed = std::make_unique<Observed>();
+      observed->op = MakeObservedOp(handle, key, kernel, runtime);
+      observed->runtime_id = runtime->id();
+      observed->observation.op = observed->op.get();
+      state.all.push_back(std::move(observed));
     }
-    return state.ops.back();
+    return *state.all.back();
   }
 
   Mutex mutex_;
