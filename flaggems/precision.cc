@@ -291,6 +291,9 @@ std::string PrecisionSummaryTable() {
   const std::shared_ptr<CheckSession> session =
       Precision::Instance().last_session();
   if (session == nullptr) return table;
+  for (const auto& [op, why] : session->unchecked()) {
+    absl::StrAppend(&table, "not checked: ", op, ": ", why, "\n");
+  }
   for (const auto& [op, message] : session->first_errors()) {
     absl::StrAppend(&table, "error in ", op, ": ", message, "\n");
   }

@@ -143,7 +143,8 @@ absl::StatusOr<Registration> OnlyEnable(const std::vector<std::string>& include,
 // those that were registered over them are not given.
 //
 // What is observed already is observed once, until the last Registration of it
-// is destroyed.
+// is destroyed. A kernel that is registered later hides the observer: observe
+// again after registering.
 //
 // kInvalidArgument     nothing to observe: `include` is empty, or matches only
 //                      what has no kernel for the device; no such device type
@@ -176,8 +177,9 @@ absl::StatusOr<std::vector<KernelInfo>> ListKernels(
 // each wrapped operator that was called.
 std::vector<OpSummary> PrecisionSummary();
 
-// The summary as a table for people, with write errors of the log and the
-// first error of each operator whose check failed.
+// The summary as a table for people, with write errors of the log, the first
+// error of each operator whose check failed, and what could not be checked for
+// want of a reference.
 std::string PrecisionSummaryTable();
 
 }  // namespace flaggems

@@ -17,6 +17,16 @@ void CheckSession::NoteError(const OpKey& op, const std::string& message) {
   first_errors_.emplace(op.ShortName(), message);
 }
 
+void CheckSession::NoteUnchecked(const OpKey& op, const std::string& why) {
+  const MutexLock lock(&mutex_);
+  unchecked_.emplace(op.ShortName(), why);
+}
+
+std::map<std::string, std::string> CheckSession::unchecked() const {
+  const MutexLock lock(&mutex_);
+  return unchecked_;
+}
+
 std::string CheckSession::first_write_error() const {
   const MutexLock lock(&mutex_);
   return first_write_error_;

@@ -63,11 +63,15 @@ class CheckSession {
   // Keeps the first error text of each operator, for the summary.
   void NoteError(const OpKey& op, const std::string& message);
 
+  // Keeps why calls of an operator cannot be checked, for the summary.
+  void NoteUnchecked(const OpKey& op, const std::string& why);
+
   int64_t write_errors() const {
     return write_errors_.load(std::memory_order_relaxed);
   }
   std::string first_write_error() const;
   std::map<std::string, std::string> first_errors() const;
+  std::map<std::string, std::string> unchecked() const;
 
  private:
   const Policy policy_;
@@ -83,6 +87,7 @@ class CheckSession {
   mutable Mutex mutex_;
   std::string first_write_error_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> first_errors_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> unchecked_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flaggems

@@ -326,8 +326,14 @@ class CheckedKernel final : public c10::OperatorKernel {
     std::optional<std::vector<c10::IValue>> results;
     Guarded([&] {
       results = call.Substitutes();
+      if (!results) return;
+      // What a backward pass reads may be the kernel's alone.
+      for (size_t i = 0; i < results->size() && below + i < stack->size();
+           ++i) {
+        if (IsNothing((*results)[i])) (*results)[i] = (*stack)[below + i];
+      }
       // No more allocation below.
-      if (results) stack->reserve(below + results->size());
+      stack->reserve(below + results->size());
     });
     if (!results) return false;
     stack->resize(below);
@@ -351,7 +357,11 @@ class CheckedKernel final : public c10::OperatorKernel {
           absl::MakeConstSpan(stack).last(handle.schema().arguments().size());
       CallTraits traits = CallTraitsOf(arguments);
       std::shared_ptr<const Reference> reference = op_->judged.reference.Get();
-      traits.supported = traits.supported && reference != nullptr;
+      if (reference == nullptr) {
+        traits.supported = false;
+        session->NoteUnchecked(op_->judged.traits.key,
+                               op_->judged.reference.why_none());
+      }
       if (const auto skip = session->policy().Admit(*op_->ledger, traits)) {
         op_->ledger->Count(*skip);
         runtime_->CloseIfSettled(session.get(), *op_);

@@ -56,7 +56,9 @@ constexpr Row kRows[] = {
     {Verdict::kSkipDisabled, Outcome::kSkip, "disabled",
      "The precision check was off."},
     {Verdict::kSkipUnsupported, Outcome::kSkip, "unsupported",
-     "The arguments cannot be recomputed (sparse, meta, ...)."},
+     "The arguments cannot be recomputed (sparse, meta, ...), or nothing can "
+     "compute the call again: a custom operator without a golden function, a "
+     "kernel that was there before this library."},
     {Verdict::kSkipCapture, Outcome::kSkip, "capture",
      "A CUDA graph was being captured."},
     {Verdict::kSkipSuppressed, Outcome::kSkip, "suppressed",

@@ -26,6 +26,8 @@ constexpr UnreadRow kUnread[] = {
     {"cudnn_batch_norm", 1, 3, true, "saved statistics of no batch"},
     {"_batch_norm_with_update", 3, 3, false, "a reserve of the backend"},
     {"linalg_lu_factor_ex", 2, 2, false, "error codes"},
+    {"mkldnn_rnn_layer", 3, 3, false,
+     "what the backward pass reads; none where no gradient is needed"},
     {"_scaled_dot_product_flash_attention", 2, 8, false,
      "bounds of sequences, random state, a mask for debugging"},
     {"_scaled_dot_product_cudnn_attention", 2, 8, false,

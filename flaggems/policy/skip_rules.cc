@@ -219,8 +219,11 @@ bool PatternMatches(absl::string_view pattern, const OpKey& key) {
   if (ns != key.ns) return false;
   const size_t dot = pattern.find('.');
   if (pattern.substr(0, dot) != key.name) return false;
-  return dot == absl::string_view::npos ||
-         pattern.substr(dot + 1) == key.overload;
+  if (dot == absl::string_view::npos) return true;
+  // As torch.ops calls the overload without a name.
+  const absl::string_view overload = pattern.substr(dot + 1);
+  return overload == "default" ? key.overload.empty()
+                               : overload == key.overload;
 }
 
 std::optional<std::string> SkipReason(const OpTraits& op,

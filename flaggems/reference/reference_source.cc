@@ -70,7 +70,9 @@ ReferenceSource ReferenceFor(const c10::OperatorHandle& op,
   if (IsCpuKey(key) && kernel == captured->debug() && !IsTorchsOwn(kernel)) {
     return {
         &golden, nullptr,
-        absl::StrCat("its only CPU kernel is the one under test: ", kRegister)};
+        absl::StrCat("its only CPU kernel is the one under test, or was there "
+                     "before this library: ",
+                     kRegister)};
   }
   absl::StatusOr<std::shared_ptr<const Reference>> native =
       NativeCpuReference(op);

@@ -53,22 +53,28 @@ class Observers {
     const MutexLock lock(&mutex_);
     ObservedKernel* const observed = ObservedKernelFor(handle, key);
     State& state = states_[observed];
-    if (state.users > 0) {
+    const c10::SafeKernelFunction kernel =
+        handle.getComputedKernelForDispatchKey(key);
+    if (state.users > 0 && IsSameKernel(KernelOf(kernel), state.installed)) {
       ++state.users;
       return absl::OkStatus();
+    }
+    if (state.users > 0) {
+      // A kernel was registered over the observer, which moves over it.
+      state.runtime->Remove(state.all.back()->op.get());
+      state.slot.reset();
     }
     FG_ASSIGN_OR_RETURN(
         std::unique_ptr<DispatcherSlot> slot,
         DispatcherSlot::Reserve(OpKeyOf(handle), key, "an observer"));
-    const c10::SafeKernelFunction kernel =
-        handle.getComputedKernelForDispatchKey(key);
     Observed& last = LastOf(state, handle, key, kernel, runtime);
-    FG_RETURN_IF_ERROR(slot->Fill(
-        ObservingKernel(last.op->kernel, key, &last.observation, observed)));
+    state.installed =
+        ObservingKernel(last.op->kernel, key, &last.observation, observed);
+    FG_RETURN_IF_ERROR(slot->Fill(state.installed));
     runtime->Add(last.op);
     state.slot = std::move(slot);
     state.runtime = runtime;
-    state.users = 1;
+    ++state.users;
     return absl::OkStatus();
   }
 
@@ -90,6 +96,7 @@ class Observers {
     int users = 0;
     CheckRuntime* runtime = nullptr;  // while there are users
     std::unique_ptr<DispatcherSlot> slot;
+    c10::KernelFunction installed;  // by the slot
     // All that were ever installed; the last one was last.
     std::vector<std::unique_ptr<Observed>> all;
   };
@@ -143,7 +150,7 @@ std::optional<std::string> WhyNotObservable(const c10::OperatorHandle& op,
   if (!own) {
     if (op.hasKernelForDispatchKey(
             c10::DispatchKey::CompositeImplicitAutograd)) {
-      return "only calls other operators, which are observed themselves";
+      return "only calls other operators; observe those, or \"aten::*\"";
     }
     return absl::StrCat("has no kernel for ", c10::toString(key),
                         " but a fallback of the dispatcher");

@@ -22,7 +22,8 @@ std::optional<std::string> WhyNotObservable(const c10::OperatorHandle& op,
                                             c10::DispatchKey key);
 
 // Puts an observer over the kernel that the operator has at the key now, or
-// shares the one that is there already. A kernel of torch's own is known as
+// shares the one that is there already. One that is hidden by a kernel which
+// was registered over it moves over that. A kernel of torch's own is known as
 // such (JudgedOp::native). `runtime` must outlive what is installed.
 //
 // The destruction of the last InstalledKernel of an operator and key restores
@@ -30,7 +31,7 @@ std::optional<std::string> WhyNotObservable(const c10::OperatorHandle& op,
 // the operator: a call under way goes on in the observer, whose parts are never
 // freed (some kilobytes for each kernel that was ever observed). A kernel that
 // its owner deregisters goes on being called until the observer is removed; one
-// that is registered over the observer hides it.
+// that is registered over the observer hides it until somebody observes again.
 //
 // kNotFound       no kernel there
 // kAlreadyExists  a kernel installed by a registrar is alive there

@@ -187,6 +187,23 @@ TEST_F(ObserverTest, TwiceIsOnce) {
   EXPECT_EQ(Op("aten::erf").dumpComputedTable(), before);
 }
 
+TEST_F(ObserverTest, AKernelRegisteredOverTheObserver) {
+  const std::string before = Op("aten::erf").dumpComputedTable();
+  auto first = Observe("aten::erf");
+  {
+    const Registered wrong("erf", &WrongErf);
+    at::erf(F32({2}));  // hides the observer
+    EXPECT_EQ(runtime_.ledgers().Get({"aten", "erf", ""})->calls(), 0);
+    const auto again = Observe("aten::erf");
+    EXPECT_EQ(at::erf(F32({2}))[0].item<float>(), 0.25f);
+    EXPECT_EQ(Count("aten::erf", Verdict::kFailValue), 1);
+    first.reset();
+    at::erf(F32({2}));
+    EXPECT_EQ(Count("aten::erf", Verdict::kFailValue), 2);
+  }
+  EXPECT_EQ(Op("aten::erf").dumpComputedTable(), before);
+}
+
 at::Tensor OtherErf(const at::Tensor& x) { return at::full_like(x, 0.5); }
 
 TEST_F(ObserverTest, AKernelThatWasReplacedMeanwhile) {

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-
 namespace flaggems {
 namespace {
 
@@ -34,38 +33,38 @@ struct List {};
 
 // Those of the operators that models call most, in the forms that aten
 // generates from schemas.
-using Signatures = List<
-    R(T),                                          // neg, relu, t, detach
-    R(T, T),                                       // mm, bmm, mul.Tensor
-    R(T, T, S),                                    // add.Tensor, sub.Tensor
-    R(T, S), R(T, S, S),                           // mul.Scalar, add.Scalar
-    R(T, T, T),                                    // where.self
-    R(T, T, T, S), R(T, T, T, S, S),               // addcmul, addmm
-    W(W), W(W, T), W(W, T, S), W(W, S),            // relu_, mul_, add_
-    W(W, S, S), W(W, T, T, S), W(W, T, bool),      // addcmul_, copy_
-    R(T, Sizes), R(T, Sizes, bool),                // view, expand
-    R(T, Sizes, Sizes, OptSize),                   // as_strided
-    R(T, int64_t), R(T, int64_t, int64_t),         // unsqueeze, transpose
-    R(T, int64_t, Size),                           // select
-    R(T, int64_t, OptSize, OptSize, Size),         // slice
-    R(T, at::IntArrayRef),                         // permute
-    R(T, int64_t, bool),                           // _softmax
-    R(T, at::OptionalIntArrayRef, bool, Dtype),    // sum.dim_IntList, mean.dim
-    R(T, Dtype),                                   // sum
-    R(T, std::string_view),                        // gelu
-    R(T, T, std::string_view),                     // gelu_backward
-    R(T, T, Size, bool, bool),                     // embedding
-    R(T, Format),                                  // clone
-    R(T, Dtype, Layout, Device, Pin, Format),      // empty_like
-    R(T, Dtype, Layout, Device, Pin, bool, Format),  // _to_copy
-    R(Sizes, Dtype, Layout, Device, Pin, Format),  // empty.memory_format
-    R(Sizes, Sizes, Dtype, Layout, Device, Pin),   // empty_strided
-    R(const at::ITensorListRef&, int64_t),         // cat
-    std::vector<R>(T, Size, int64_t),              // split.Tensor
-    std::vector<R>(T, Sizes, int64_t),             // split_with_sizes
-    // native_layer_norm
-    std::tuple<R, R, R>(T, Sizes, OptT, OptT, double)
-    >;
+using Signatures =
+    List<R(T),                                      // neg, relu, t, detach
+         R(T, T),                                   // mm, bmm, mul.Tensor
+         R(T, T, S),                                // add.Tensor, sub.Tensor
+         R(T, S), R(T, S, S),                       // mul.Scalar, add.Scalar
+         R(T, T, T),                                // where.self
+         R(T, T, T, S), R(T, T, T, S, S),           // addcmul, addmm
+         W(W), W(W, T), W(W, T, S), W(W, S),        // relu_, mul_, add_
+         W(W, S, S), W(W, T, T, S), W(W, T, bool),  // addcmul_, copy_
+         R(T, Sizes), R(T, Sizes, bool),            // view, expand
+         R(T, Sizes, Sizes, OptSize),               // as_strided
+         R(T, int64_t), R(T, int64_t, int64_t),     // unsqueeze, transpose
+         R(T, int64_t, Size),                       // select
+         R(T, int64_t, OptSize, OptSize, Size),     // slice
+         R(T, at::IntArrayRef),                     // permute
+         R(T, int64_t, bool),                       // _softmax
+         R(T, at::OptionalIntArrayRef, bool,
+           Dtype),                                  // sum.dim_IntList, mean.dim
+         R(T, Dtype),                               // sum
+         R(T, std::string_view),                    // gelu
+         R(T, T, std::string_view),                 // gelu_backward
+         R(T, T, Size, bool, bool),                 // embedding
+         R(T, Format),                              // clone
+         R(T, Dtype, Layout, Device, Pin, Format),  // empty_like
+         R(T, Dtype, Layout, Device, Pin, bool, Format),  // _to_copy
+         R(Sizes, Dtype, Layout, Device, Pin, Format),    // empty.memory_format
+         R(Sizes, Sizes, Dtype, Layout, Device, Pin),     // empty_strided
+         R(const at::ITensorListRef&, int64_t),           // cat
+         std::vector<R>(T, Size, int64_t),                // split.Tensor
+         std::vector<R>(T, Sizes, int64_t),               // split_with_sizes
+         // native_layer_norm
+         std::tuple<R, R, R>(T, Sizes, OptT, OptT, double)>;
 
 template <typename Signature>
 struct Entry;
@@ -80,8 +79,7 @@ struct Entry<Return(Args...)> {
     const Observation& observation = ObservationOf(functor);
     const CheckedOp& op = *observation.op;
     if (op.gate->TryForward()) {
-      using Kernel =
-          Return(c10::OperatorKernel*, c10::DispatchKeySet, Args...);
+      using Kernel = Return(c10::OperatorKernel*, c10::DispatchKeySet, Args...);
       return (*reinterpret_cast<Kernel*>(observation.unboxed))(
           functor, keys, std::forward<Args>(args)...);
     }
