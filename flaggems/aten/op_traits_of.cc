@@ -189,6 +189,7 @@ CallTraits CallTraitsOf(absl::Span<const c10::IValue> arguments) {
       traits.supported = false;
       return;
     }
+    traits.vast = traits.vast || IsVast(tensor);
     traits.max_numel = std::max(traits.max_numel, tensor.numel());
     if (IsHalfPrecision(DTypeOf(tensor.scalar_type()))) {
       traits.half_precision_input = true;

@@ -35,4 +35,20 @@ bool IsPlainTensor(const at::Tensor& tensor) {
   return !tensor.key_set().has_any(kWrappers);
 }
 
+bool IsComparable(const at::Tensor& tensor) {
+  return !tensor.is_nested() && !tensor.is_mkldnn() &&
+         tensor.layout() != at::kSparseBsr &&
+         tensor.layout() != at::kSparseBsc &&
+         !tensor.unsafeGetTensorImpl()->has_named_tensor_meta();
+}
+
+bool IsVast(const at::Tensor& tensor) {
+  constexpr int64_t kLarge = int64_t{1} << 24;
+  constexpr int64_t kFold = 16;
+  if (!IsPlainTensor(tensor) || tensor.numel() < kLarge) return false;
+  const auto bytes = static_cast<int64_t>(tensor.storage().nbytes());
+  return tensor.numel() / kFold >
+         bytes / static_cast<int64_t>(tensor.element_size());
+}
+
 }  // namespace flaggems

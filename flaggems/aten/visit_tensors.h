@@ -49,6 +49,15 @@ std::vector<c10::IValue> AllWithOwnLists(absl::Span<const c10::IValue> values);
 // storage, not quantised, no functorch wrapper or meta tensor.
 bool IsPlainTensor(const at::Tensor& tensor);
 
+// A tensor that can be described and compared: plain, sparse in a form that has
+// elements of its own, or quantised. Not nested, blocked sparse, of mkldnn's
+// layout or with names of dimensions.
+bool IsComparable(const at::Tensor& tensor);
+
+// Far more elements than memory, as expand() makes them: a pass over the
+// elements would take as long as if they were there.
+bool IsVast(const at::Tensor& tensor);
+
 }  // namespace flaggems
 
 #endif  // FLAGGEMS_ATEN_VISIT_TENSORS_H_

@@ -75,6 +75,16 @@ class CheckedCall {
   // The kernel returned.
   void Judge(absl::Span<const c10::IValue> outputs) {
     const CaptureTolerance tolerance(on_device());
+    bool comparable = true;
+    bool vast = false;
+    VisitTensors(outputs, [&](const at::Tensor& tensor) {
+      comparable = comparable && IsComparable(tensor);
+      vast = vast || IsVast(tensor);
+    });
+    if (!comparable || vast) {
+      Skip(vast ? Verdict::kSkipSize : Verdict::kSkipUnsupported);
+      return;
+    }
     record_.output = DescribeOutputs(outputs);
     if (const auto skip = session_->policy().AdmitOutputs(MaxNumel(outputs))) {
       Skip(*skip);

@@ -83,7 +83,8 @@ struct PrecisionOptions {
 
   // kSubstitute: an operator that failed is checked on every later call,
   // whatever throttle and log_once say, so that no wrong result of it is used
-  // any more. (A wrong call before the first that is checked is.) kAbort: the
+  // any more. (A wrong call before the first that is checked is.) What a kernel
+  // wrote to arguments that the schema does not mark stays written. kAbort: the
   // log is flushed and the summary written first.
   OnFailure on_failure = OnFailure::kLog;
 

@@ -48,7 +48,8 @@ constexpr Row kRows[] = {
     {Verdict::kSkipThrottle, Outcome::kSkip, "throttle",
      "Enough calls of this operator were checked (max_checks)."},
     {Verdict::kSkipSize, Outcome::kSkip, "size",
-     "A tensor has more elements than the limit (max_numel)."},
+     "A tensor has more elements than the limit (max_numel), or far more than "
+     "memory (expand), or the check would take more than memory_mb."},
     {Verdict::kSkipReported, Outcome::kSkip, "reported",
      "A failure of this operator was reported already (log_once)."},
     {Verdict::kSkipReentrant, Outcome::kSkip, "reentrant",

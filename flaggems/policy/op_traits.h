@@ -22,7 +22,8 @@ struct CallTraits {
   int64_t max_numel = 0;              // elements of the largest tensor argument
   bool half_precision_input = false;  // a float16 or bfloat16 tensor argument
   bool supported = true;              // strided tensors with storage only
-  bool capturing = false;             // a CUDA graph is being captured
+  bool vast = false;       // a tensor has far more elements than memory
+  bool capturing = false;  // a CUDA graph is being captured
   // A hash of what makes calls alike for Throttle::kSpread: dtypes, shape class
   // and strides of the tensor arguments.
   uint64_t signature = 0;

@@ -30,6 +30,7 @@ std::optional<Verdict> Policy::Admit(OpLedger& ledger,
     return Verdict::kSkipThrottle;
   }
   if (const auto too_large = AdmitOutputs(call.max_numel)) return too_large;
+  if (call.vast) return Verdict::kSkipSize;
   if (!call.supported) return Verdict::kSkipUnsupported;
   const bool admitted = first
                             ? ledger.TryAdmit(max_checks)

@@ -151,6 +151,14 @@ TEST(PolicyTest, OutputsCountForTheSizeToo) {
   EXPECT_EQ(policy.Admit(ledger, {}), std::nullopt);
 }
 
+TEST(PolicyTest, FarMoreElementsThanMemoryAreTooMany) {
+  const Policy policy(Options(1));
+  OpLedger ledger(kMm);
+  CallTraits call;
+  call.vast = true;
+  EXPECT_EQ(policy.Admit(ledger, call), Verdict::kSkipSize);
+}
+
 TEST(PolicyTest, NoSizeLimit) {
   PolicyOptions options = Options(1);
   options.max_numel = 0;

@@ -192,6 +192,59 @@ class PassThroughTest(testutil.PrecisionTestCase):
         self.same(lambda: [torch.ones(4).index_add(0, torch.tensor([0, 0]), torch.ones(2))])
 
 
+class UnusualTensorsTest(testutil.PrecisionTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.check(profile="strict", max_checks=1_000_000, log_once=False)
+        flaggems.observe(device="cpu")
+
+    def complaints(self) -> list:
+        return [r for r in flaggems.summary() if r["failed"] or r["errors"]]
+
+    def test_far_more_elements_than_memory(self) -> None:
+        x = torch.ones(1).expand(1 << 40)
+        x[5]
+        self.assertEqual(self.summary_of("expand")["skipped"], {"size": 1})
+        self.assertEqual(self.complaints(), [])
+
+    def test_results_of_other_layouts(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.nested.nested_tensor([torch.randn(2, 4), torch.randn(3, 4)])
+            torch.eye(4).to_sparse_bsr((2, 2))
+            torch.randn(3, 4, names=("N", "C"))
+        torch.randn(2, 3, 8, 8).to_mkldnn()
+        self.assertEqual(self.complaints(), [])
+        self.assertEqual(self.summary_of("to_mkldnn")["skipped"], {"unsupported": 1})
+
+    def test_training_of_an_lstm(self) -> None:
+        for on_failure in ("log", "substitute"):
+            self.check(profile="strict", max_checks=1_000_000, on_failure=on_failure)
+            model = torch.nn.LSTM(4, 5, num_layers=2, bidirectional=True)
+            model(torch.randn(3, 2, 4))[0].sum().backward()
+            self.assertEqual(self.complaints(), [])
+            self.assertEqual(self.summary_of("mkldnn_rnn_layer")["calls"], 4)
+
+    def test_substitution_keeps_what_only_the_kernel_has(self) -> None:
+        """The workspace that its own backward pass reads."""
+        flaggems.disable()
+        native = torch.library.get_kernel("aten::mkldnn_rnn_layer", "CPU")
+        keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+
+        def wrong(*args, **kwargs):
+            y, h, c, workspace = native.call_boxed(keys, *args, **kwargs)
+            return y + 1, h, c, workspace
+
+        self.check(profile="strict", on_failure="substitute")
+        with testutil.registered("aten::mkldnn_rnn_layer", wrong):
+            flaggems.observe("aten::mkldnn_rnn_layer", device="cpu")
+            model = torch.nn.LSTM(4, 5)
+            model(torch.randn(3, 2, 4))[0].sum().backward()
+            flaggems.disable()
+        self.assertEqual(self.summary_of("mkldnn_rnn_layer")["failed"], 1)
+        self.assertGreater(float(model.weight_ih_l0.grad.abs().sum()), 0)
+
+
 class ThreadsTest(testutil.PrecisionTestCase):
     def test_many_threads(self) -> None:
         self.check(profile="strict", max_checks=1_000_000)
