@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import torch
 
-from flaggems import _library, errors
+from flaggems import _library, _names, errors
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -22,8 +22,20 @@ _operators: Final[Any] = torch.library.Library(  # type: ignore[no-untyped-call]
 _numbers: Final = itertools.count()
 
 
-def _overload(op: str) -> torch._ops.OpOverload:
+def _overload(op: Any) -> torch._ops.OpOverload:
     """The operator that golden()'s `op` names."""
+    if isinstance(op, torch._ops.OpOverload):
+        return op
+    if callable(op) and not isinstance(op, torch._ops.OpOverloadPacket):
+        raise errors.InvalidArgumentError(
+            f"golden is given {op!r} for the name of an operator; write "
+            f'@flaggems.golden("my::op") above the function, or '
+            f'flaggems.golden("my::op")(function)'
+        )
+    if isinstance(op, str):
+        op = _names.checked_text("op", op)
+    else:
+        op = _names.of_operator("op", op)
     wanted = op if "::" in op else "aten::" + op
     namespace, _, rest = wanted.partition("::")
     name, _, overload = rest.partition(".")
@@ -71,7 +83,9 @@ def _with_defaults(
     return call
 
 
-def golden(op: str, *, widened: bool = True) -> Callable[[_Function], _Function]:
+def golden(
+    op: _names.Operator, *, widened: bool = True
+) -> Callable[[_Function], _Function]:
     """Registers a function as the reference of an operator; a decorator.
 
         @flaggems.golden("my::fused_norm")
@@ -85,7 +99,8 @@ def golden(op: str, *, widened: bool = True) -> Callable[[_Function], _Function]
 
     Args:
       op: "my::op.overload"; without an overload it is the default one ("default"
-        names it, too), or the only one there is. Without a namespace: aten.
+        names it, too), or the only one there is. Without a namespace: aten. Or
+        the operator itself, torch.ops.my.op.
       widened: in checks that have a float64 reference (profile "strict") the
         function gets floating tensors as float64, complex ones as complex128
         and dtype arguments likewise, several times a call, some with small
@@ -108,11 +123,17 @@ def golden(op: str, *, widened: bool = True) -> Callable[[_Function], _Function]
 
     Raises:
       LookupError: torch has no such operator; lists the nearest names.
-      ValueError: there are several overloads; lists them.
+      ValueError: there are several overloads (lists them); `op` is no name, or
+        what is decorated no function.
     """
     overload = _overload(op)
 
     def register(function: _Function) -> _Function:
+        if not callable(function):
+            raise errors.InvalidArgumentError(
+                f"the golden function of {overload._name} is {function!r}; give a "
+                f"function"
+            )
         schema = overload._schema
         signature = str(schema)[len(overload._name) :]
         name = "_".join(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Final, Union
 
 import torch
 
-from flaggems import _library, errors
+from flaggems import _library, _names, errors
 
 # Ids of the library's registrations that are alive, in the order in which they
 # were made. The lock is not held while the library is called.
@@ -30,19 +29,6 @@ def _remove(registration: int) -> None:
             return
         del _alive[registration]
     _library.call("remove", {"id": registration})
-
-
-def _names(parameter: str, names: Union[str, Sequence[str]]) -> list[str]:
-    if isinstance(names, str):
-        return [names]
-    result = list(names)
-    for name in result:
-        if not isinstance(name, str):
-            raise errors.InvalidArgumentError(
-                f'{parameter} holds {name!r}; give names of operators, "mm" or '
-                f'"aten::add.Tensor"'
-            )
-    return result
 
 
 class PrecisionCheckRegister:
@@ -88,7 +74,7 @@ def enable(registrar: Union[type[PrecisionCheckRegister], None] = None) -> list[
 
 
 def only_enable(
-    include: Union[str, Sequence[str]],
+    include: _names.Operators,
     registrar: Union[type[PrecisionCheckRegister], None] = None,
 ) -> list[str]:
     """enable() for some operators.
@@ -110,7 +96,7 @@ def only_enable(
     result = _install(
         "enable",
         {
-            "include": _names("include", include),
+            "include": _names.of_operators("include", include),
             "checked": _is_checked(registrar),
         },
     )
@@ -164,9 +150,18 @@ class Observation:
         return f"<flaggems.Observation of {len(self._ops)} operators>"
 
 
+def _device(device: Any) -> str:
+    # With an index the library says what is wrong.
+    if isinstance(device, (str, torch.device)):
+        return str(device)
+    raise errors.InvalidArgumentError(
+        f'device is {device!r}; give a type of devices, "cpu" or "cuda"'
+    )
+
+
 def observe(
-    include: Union[str, Sequence[str]] = ("aten::*",),
-    exclude: Union[str, Sequence[str]] = (),
+    include: _names.Operators = ("aten::*",),
+    exclude: _names.Operators = (),
     device: Union[str, torch.device] = "cuda",
 ) -> Observation:
     """Checks kernels that are registered now, whoever wrote them.
@@ -205,14 +200,12 @@ def observe(
 
     Thread-safe, while other threads call the operators, too.
     """
-    if isinstance(device, torch.device):
-        device = device.type
     result = _install(
         "observe",
         {
-            "include": _names("include", include),
-            "exclude": _names("exclude", exclude),
-            "device": device,
+            "include": _names.of_operators("include", include),
+            "exclude": _names.of_operators("exclude", exclude),
+            "device": _device(device),
         },
     )
     return Observation(result["id"], result["ops"], result["not_observed"])

@@ -6,10 +6,11 @@ import difflib
 import numbers
 import operator
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypedDict, Union
 
-from flaggems import errors
+from flaggems import _names, errors
 
 _Path = Union[str, "os.PathLike[str]"]
 
@@ -44,8 +45,8 @@ class Options(TypedDict, total=False):
     # Whether a table of all verdicts goes to stderr at the end.
     summary_at_exit: bool
     # Operators never to check, and operators to check in spite of the list.
-    skip: Sequence[str]
-    no_skip: Sequence[str]
+    skip: Iterable[str]
+    no_skip: Iterable[str]
     # Files: rows of error budgets, and accepted failures.
     policy_file: _Path
     suppressions: _Path
@@ -55,39 +56,76 @@ class Options(TypedDict, total=False):
 _NAMED: Final = ("profile", "rtol", "atol", "max_checks", "log_once", "path")
 NAMES: Final = frozenset(_NAMED) | frozenset(Options.__annotations__)
 _PATHS: Final = frozenset({"path", "policy_file", "suppressions"})
+_LISTS: Final = frozenset({"skip", "no_skip"})
+
+
+def _path(name: str, value: Any) -> str:
+    if isinstance(value, (str, os.PathLike)):
+        text = os.fspath(value)
+        if isinstance(text, str):
+            return os.path.expanduser(text)
+    raise errors.InvalidArgumentError(
+        f"{name} is {value!r}; give the name of a file, a text or a pathlib.Path"
+    )
+
+
+def _list(name: str, value: Any) -> str:
+    # A text is as the flag has it: "mm,add.Tensor".
+    items: Any = value.split(",") if isinstance(value, str) else value
+    if isinstance(items, Iterable) and not isinstance(items, (bytes, bytearray)):
+        # An iterator's items are there once.
+        items = value = list(items)
+        if all(isinstance(item, str) for item in items):
+            try:
+                return ",".join(_names.checked_text(name, item) for item in items)
+            except errors.NotFoundError as error:
+                # What an option says is a value, not something to look up.
+                raise errors.InvalidArgumentError(f"{name}: {error}") from None
+    raise errors.InvalidArgumentError(
+        f'{name} is {value!r}; give a list of names of operators, ["mm", "add.Tensor"]'
+    )
 
 
 def _text(name: str, value: Any) -> str:
+    if name in _PATHS:
+        return _path(name, value)
+    if name in _LISTS:
+        return _list(name, value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, numbers.Integral):
         return str(operator.index(value))
     if isinstance(value, numbers.Real):
         return repr(float(value))
-    if isinstance(value, (str, os.PathLike)):
-        text = os.fspath(value)
-        if isinstance(text, str):
-            return os.path.expanduser(text) if name in _PATHS else text
-    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
-        if all(isinstance(item, str) for item in value):
-            return ",".join(value)
+    if isinstance(value, str):
+        return value
     raise errors.InvalidArgumentError(
-        f"{name} is {value!r}; give a bool, a number, a text or a list of texts"
+        f"{name} is {value!r}; give a bool, a number or a text"
     )
+
+
+def _hint(name: str) -> str:
+    """What somebody may mean who gives an option of that name."""
+    # As the flag or the variable has it: --precision_rtol, FLAGGEMS_PRECISION_RTOL.
+    plain = re.sub(
+        r"^(_*|flaggems_)precision_", "", name.lower().replace("-", "_"), count=1
+    )
+    if plain in NAMES:
+        return f"did you mean {plain}?"
+    if plain != name and plain == "check":
+        return "the call itself enables the check"
+    near = difflib.get_close_matches(plain, sorted(NAMES), n=3, cutoff=0.5)
+    if near:
+        return f"did you mean {', '.join(near)}?"
+    return f"there are {', '.join(sorted(NAMES))}"
 
 
 def texts(options: Mapping[str, Any]) -> dict[str, str]:
     """The options that are given (not None), each as its flag takes it."""
     for name in options:
         if name not in NAMES:
-            near = difflib.get_close_matches(name, sorted(NAMES), n=3, cutoff=0.5)
-            hint = (
-                f"did you mean {', '.join(near)}?"
-                if near
-                else f"there are {', '.join(sorted(NAMES))}"
-            )
             raise errors.UnknownOptionError(
-                f'the precision check has no option "{name}"; {hint}'
+                f'the precision check has no option "{name}"; {_hint(name)}'
             )
     return {
         name: _text(name, value) for name, value in options.items() if value is not None

@@ -256,6 +256,30 @@ class ObserveTest(testutil.PrecisionTestCase):
         self.assertIn("only calls other op", observation.not_observed["aten::einsum"])
         self.assertFalse(set(observation.ops) & set(observation.not_observed))
 
+    def test_operators_as_objects(self) -> None:
+        aten = torch.ops.aten
+        for include, want in [
+            (aten.mm, ["aten::mm", "aten::mm.out"]),
+            (aten.mm.default, ["aten::mm"]),
+            ("mm.default", ["aten::mm"]),
+            ("aten::mm.default", ["aten::mm"]),
+            (aten.add.Tensor, ["aten::add.Tensor"]),
+            ([aten.mm.out, "relu.default"], ["aten::mm.out", "aten::relu"]),
+            ({aten.mm.out: "a key"}, ["aten::mm.out"]),
+        ]:
+            with self.subTest(include):
+                with flaggems.observe(include, device="cpu") as observation:
+                    self.assertEqual(observation.ops, want)
+        with flaggems.observe(
+            (name for name in ("aten::mm", "relu")),
+            exclude=[aten.relu, aten.mm.default],
+            device="cpu",
+        ) as observation:
+            self.assertEqual(observation.ops, ["aten::mm.out"])
+        self.assertEqual(flaggems.only_enable(aten.add.Tensor), ["aten::add.Tensor"])
+        flaggems.disable()
+        self.assertEqual(flaggems.only_enable([aten.relu.default]), ["aten::relu"])
+
     def test_observed_twice(self) -> None:
         self.check()
         with flaggems.observe("aten::neg", device="cpu"):

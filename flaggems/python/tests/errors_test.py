@@ -38,10 +38,38 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         check(tolerance="budget"), ValueError, "reference_dtype",
     ),
     "value of no known type": (check(max_checks=object()), ValueError, "max_checks is"),
-    "list of numbers": (check(skip=[1]), ValueError, "skip is"),
-    "bytes": (check(path=b"x"), ValueError, "path is b'x'"),
+    "list of numbers": (check(skip=[1]), ValueError, "skip is .1.; give a list"),
+    "list that is a number": (check(no_skip=1), ValueError, "no_skip is 1; give"),
+    "list where none belongs": (
+        check(format=["text"]), ValueError, "format is .*give a bool",
+    ),
+    "path is bytes": (check(path=b"x"), ValueError, "path is b'x'.*name of a file"),
+    "path is a number": (check(path=3), ValueError, "path is 3; .*name of a file"),
+    "path is a bool": (check(suppressions=True), ValueError, "suppressions is True"),
+    "path is a list": (check(policy_file=["x"]), ValueError, "policy_file is "),
     "operator of skip unknown": (check(skip=["rulu"]), ValueError, "rulu.*relu"),
+    "function of Python in skip": (
+        check(skip="torch.mm"), ValueError, 'skip: .*did you mean "mm"',
+    ),
+    "several names in one of skip": (
+        check(skip={"mm,add"}), ValueError, r'are a list: \["mm", "add"\]',
+    ),
     "option unknown": (check(rtoll=1), TypeError, '"rtoll"; did you mean rtol'),
+    "option as a flag": (
+        check(**{"--precision_rtol": 1}), TypeError, "did you mean rtol[?]",
+    ),
+    "option as a flag without dashes": (
+        check(precision_log_once=1), TypeError, "did you mean log_once[?]",
+    ),
+    "option as a flag, misspelt": (
+        check(precision_max_chekcs=1), TypeError, "did you mean max_checks",
+    ),
+    "option as a variable": (
+        check(FLAGGEMS_PRECISION_MAX_CHECKS=1), TypeError, "mean max_checks[?]",
+    ),
+    "option that enables": (
+        check(precision_check=True), TypeError, "the call itself enables",
+    ),
     "option like no other": (check(zzzz=1), TypeError, '"zzzz"; there are .*atol.*'),
     "option that is a function": (check(check=True), TypeError, '"check"'),
     "log where nothing can be": (
@@ -74,6 +102,50 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: flaggems.observe("aten::*", exclude="rulu", device="cpu"),
         LookupError, "rulu",
     ),
+    "function in place of a name": (
+        lambda: flaggems.observe(torch.mm, device="cpu"),
+        ValueError, "include is <built-in .* mm .*or torch.ops.aten.mm",
+    ),
+    "None in place of names": (
+        lambda: flaggems.observe(None, device="cpu"), ValueError, "include is None",
+    ),
+    "None in place of names to leave out": (
+        lambda: flaggems.observe("mm", exclude=None, device="cpu"),
+        ValueError, "exclude is None",
+    ),
+    "function among names": (
+        lambda: flaggems.observe(["mm", torch.add], device="cpu"),
+        ValueError, "include holds <built-in",
+    ),
+    "name of a function of Python": (
+        lambda: flaggems.observe("torch.nn.functional.gelu", device="cpu"),
+        LookupError, 'dispatcher.*did you mean "gelu"',
+    ),
+    "name as Python writes the operator": (
+        lambda: flaggems.observe("torch.ops.my.op.out", device="cpu"),
+        LookupError, 'did you mean "my::op.out"',
+    ),
+    "name as a graph of torch.fx has it": (
+        lambda: flaggems.observe("aten.mm.default", device="cpu"),
+        LookupError, 'did you mean "aten::mm.default"',
+    ),
+    "several names in one": (
+        lambda: flaggems.observe("mm, add", device="cpu"),
+        ValueError, r'names are a list: \["mm", "add"\]',
+    ),
+    "several names in one of enable": (
+        lambda: flaggems.only_enable("mm,add"), ValueError, "are a list",
+    ),
+    "device is None": (
+        lambda: flaggems.observe(device=None), ValueError, 'device is None; .*"cuda"',
+    ),
+    "device is a number": (
+        lambda: flaggems.observe(device=0), ValueError, "device is 0; ",
+    ),
+    "device of torch with an index": (
+        lambda: flaggems.observe(device=torch.device("cuda:1")),
+        ValueError, 'device is "cuda:1".*without an index',
+    ),
     "device unknown": (lambda: flaggems.observe(device="gpu"), ValueError, '"gpu"'),
     "device with an index": (
         lambda: flaggems.observe(device="cuda:0"), ValueError, "without an index",
@@ -83,6 +155,19 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "golden of nothing": (
         lambda: flaggems.golden("aten::rulu"), LookupError, "did you mean aten::relu",
+    ),
+    "golden without a name": (
+        lambda: flaggems.golden(lambda x: x), ValueError, '@flaggems.golden."my::op"',
+    ),
+    "golden of a function": (
+        lambda: flaggems.golden(torch.mm), ValueError, "given <built-in method mm",
+    ),
+    "golden of None": (lambda: flaggems.golden(None), ValueError, "op holds None"),
+    "golden function is none": (
+        lambda: flaggems.golden("mm")(3), ValueError, "aten::mm is 3; give a function",
+    ),
+    "golden of a function's name": (
+        lambda: flaggems.golden("torch.mm"), LookupError, 'did you mean "mm"',
     ),
     "golden of several overloads": (
         lambda: flaggems.golden("aten::div"), ValueError, "aten::div.Tensor_mode",
@@ -123,7 +208,7 @@ class ErrorsTest(testutil.PrecisionTestCase):
 
     @unittest.skipIf(torch.cuda.is_available(), "a CUDA device is here")
     def test_no_cuda_device(self) -> None:
-        for arguments in ({}, {"device": torch.device("cuda", 0)}):
+        for arguments in ({}, {"device": torch.device("cuda")}):
             with self.assertRaisesRegex(RuntimeError, 'device "cpu"'):
                 flaggems.observe(**arguments)
 
@@ -169,6 +254,11 @@ class OptionTextTest(unittest.TestCase):
             ("skip", ["mm", "add.Tensor"], "mm,add.Tensor"),
             ("skip", (), ""),
             ("skip", "mm", "mm"),
+            ("skip", "mm,add.Tensor", "mm,add.Tensor"),
+            ("skip", "", ""),
+            ("skip", {"mm"}, "mm"),
+            ("no_skip", (name for name in ("mm", "add")), "mm,add"),
+            ("no_skip", {"mm": 1, "add": 2}.keys(), "mm,add"),
             ("path", "~/x.log", f"{home}/x.log"),
             ("path", Path("~/x.log"), f"{home}/x.log"),
             ("suppressions", "~/s", f"{home}/s"),
