@@ -58,27 +58,52 @@ def enable_precision_check(
     start anew, and installed kernels are checked from then on.
 
     What is left out (or None) is taken from the environment variable
-    FLAGGEMS_PRECISION_<NAME>, else from the profile. In the profile "original"
-    the defaults are those of FlagGems.
+    FLAGGEMS_PRECISION_<NAME>, else from the profile. In the profile "original",
+    the default, all is as in FlagGems, which lets most wrong 16-bit kernels pass.
 
-    Args:
-      rtol: relative tolerance, a ratio, of |got - want| <= atol + rtol * |want|.
-        Default 1e-4. At least 1e-2 for calls with float16 or bfloat16 inputs.
-        The profile "strict" has budgets in place of tolerances.
-      atol: absolute tolerance of the same, in units of the values. Default
-        1e-5; at least 1e-2 as above.
-      max_checks: how many calls of each operator are checked. Default 10; in
-        the profile "strict" 16 of each signature, then ever rarer ones.
-      log_once: whether an operator logs one failure only and is then no longer
-        checked. Default True; False in the profile "strict".
-      path: the log file. Default ~/.flaggems/precision.log. Its directory is
-        made, an existing file is kept as <path>.1, a path that ends in .jsonl
-        gets JSON lines.
-      profile: "original", FlagGems' check, or "strict": each element is judged
-        by what rounding can explain, against a float64 reference.
-      **options: every other option of docs/flags.md: format, skip,
-        summary_at_exit, suppressions, ... A flag's value is given as a bool, a
-        number, a text or a list of texts.
+    Args, each with type and default; of two defaults the second is that of the
+    profile "strict":
+      rtol (float, 1e-4): relative tolerance, a ratio, of
+        |got - want| <= atol + rtol * |want|. At least 1e-2 for calls with float16
+        or bfloat16 inputs. "strict" has budgets in place of tolerances.
+      atol (float, 1e-5): absolute tolerance of the same, in units of the values;
+        at least 1e-2 as above.
+      max_checks (int, 10 / 16): how many calls of each operator are checked; in
+        "strict" of each signature, and then ever rarer ones. 0: none.
+      log_once (bool, True / False): an operator logs one failure and is then no
+        longer checked; else every failure is logged.
+      path (path, ~/.flaggems/precision.log): the log file. Its directory is made,
+        an existing file is kept as <path>.1.
+      profile (str, "original"): "original", FlagGems' check, or "strict": each
+        element is judged by what rounding can explain, against a float64
+        reference.
+      tolerance (str, "fixed" / "budget"): by rtol and atol, or by what rounding
+        can explain; the latter goes with reference_dtype="double" alone.
+      reference_dtype (str, "same" / "double"): the reference is computed in the
+        types of the call, or in float64.
+      throttle (str, "first" / "spread"): which calls are checked: the first
+        max_checks of each operator, or some over the whole run.
+      max_numel (int, 1000000 / 0): calls with a tensor of more elements are
+        skipped; 0: no limit.
+      memory_mb (int, 0 / 4096): MiB that one check may take; 0: no limit.
+      poison (bool, False / True): memory that a kernel allocates is filled and
+        guarded, so that what it does not write, or writes beyond, shows.
+      log_all (bool, False): calls that end in ERROR, UNTRUSTED, or a SKIP for
+        something in the call itself are logged, too.
+      on_failure (str, "log"): what a failure does besides being logged: "log",
+        nothing; "substitute", the caller gets what the reference computed;
+        "abort", the process ends at once.
+      format (str, "auto"): of the log: "text", "jsonl" (JSON lines), or "auto",
+        the latter if the path ends in .jsonl.
+      log_to_stderr (bool, False): log lines go to stderr, too.
+      summary_at_exit (bool, True): summary_table() goes to stderr when the
+        program ends.
+      skip (names of operators, none): further operators never to check, "mm" or
+        "add.Tensor": any iterable, or one text with commas.
+      no_skip (names of operators, none): operators to check although the skip
+        list has them.
+      policy_file (path, none): error budgets of your own, docs/flags.md.
+      suppressions (path, none): accepted failures, docs/flags.md.
 
     Cost: a checked call takes the kernel's time, that of one native CPU run (in
     the profile "strict" two to ten), and a copy of its arguments: for
@@ -126,9 +151,30 @@ def precision_check_enabled() -> bool:
 def summary() -> list[OpSummary]:
     """What became of every call since the check was enabled last.
 
-    One entry for each checked operator that was called, sorted by name; none
-    before the first check is enabled. Calls that are under way are not counted
-    yet. Thread-safe.
+    Whether anything is wrong: any(op["failed"] for op in flaggems.summary()).
+
+    Returns:
+      One dict for each checked operator that was called, sorted by name; none
+      before the first check is enabled. Each call is counted once, in passed,
+      failed, or a dict from reasons to counts (docs/record_format.md has the
+      reasons). Keys:
+
+      op (str): the operator, "add.Tensor", "my::op".
+      calls (int): calls that were made.
+      passed (int): calls that are right: rounding explains every difference.
+      failed (int): calls that are wrong.
+      failed_by_reason (dict): those of failed, {"value": 2}; adds up to failed.
+      skipped (dict): calls that were not checked, on purpose, {"throttle": 84}.
+      errors (dict): calls that could not be judged, since the reference or the
+        comparison failed, {"reference": 1}.
+      untrusted (dict): calls that prove nothing, {"empty": 3}.
+      worst_score (float): the largest error in units of what is allowed: 1 is
+        the limit. Infinity for a NaN where a number belongs; 0 where nothing was
+        compared.
+
+    Calls that are under way are not counted yet. A forked process, such as a
+    worker of a DataLoader, counts for itself, from 0: its calls are in no
+    summary but its own, while its failures are in the same log. Thread-safe.
     """
     result: list[OpSummary] = _library.call("summary")
     for op in result:

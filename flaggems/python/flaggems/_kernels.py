@@ -106,8 +106,12 @@ def only_enable(
 class Observation:
     """Kernels that are being observed, until remove().
 
-    Also a context manager: `with flaggems.observe(...) as observation:`. Letting
-    go of the object removes nothing.
+    Also a context manager, which removes them at its end:
+
+        with flaggems.observe("mm", device="cpu") as observation:
+            model(x)
+
+    Letting go of the object removes nothing.
     """
 
     def __init__(
@@ -169,16 +173,22 @@ def observe(
     Each goes on computing what it computes: torch's own kernels, those of a C++
     library, those registered from Python with torch.library. Kernels that were
     there when flaggems was imported are torch's own; those registered since are
-    judged against them. So import flaggems first, register, then observe.
+    judged against them. So import flaggems first, register, then observe. What
+    is registered later over an observed kernel is checked once it is observed
+    itself: call observe() again.
+
+    An operator that has neither a CPU kernel of torch's nor a golden function
+    (golden()) is SKIP(unsupported): nothing is known to judge it by.
 
     Args:
-      include: operators: "mm" (all overloads), "aten::add.out", "my::op", or
-        patterns with "*" for any text, matched against the full name
-        ("aten::*", "aten::_foreach_*").
+      include: operators: "mm" (all overloads), "mm.default" (the one without a
+        name), "aten::add.out", "my::op", torch.ops.aten.mm, or patterns with "*"
+        for any text, matched against the full name ("aten::*",
+        "aten::_foreach_*"). One, or any iterable of them.
       exclude: names and patterns to leave out.
-      device: whose kernels: a type of devices ("cpu", "cuda", a renamed
-        "privateuseone"), or a backend's dispatch key ("SparseCPU"). The
-        reference is torch's kernel of the CPU for all of them.
+      device: whose kernels: a type of devices without an index ("cuda", the
+        default, "cpu", a renamed "privateuseone"), or a backend's dispatch key
+        ("SparseCPU"). The reference is torch's kernel of the CPU for all of them.
 
     Returns:
       An Observation: its operators, what cannot be observed and why, and
@@ -193,8 +203,8 @@ def observe(
     Raises:
       LookupError: no operator has that name or pattern (lists the nearest ones),
         or one that is named cannot be observed (says why).
-      ValueError: `include` is empty or matches only what has no kernel for the
-        device; there is no such type of devices.
+      ValueError: `include` is empty, holds what is no name, or matches only what
+        has no kernel for the device; there is no such type of devices.
       RuntimeError: torch sees no such device in this process; or a kernel of
         enable() or only_enable() is there (patterns leave those out).
 

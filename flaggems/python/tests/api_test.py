@@ -79,24 +79,69 @@ class ApiTest(testutil.PrecisionTestCase):
             "flaggems/python/flaggems/_options.py and docs/flags.md differ",
         )
 
-    def test_documented_defaults_are_those_of_the_flags(self) -> None:
+    def test_every_option_is_documented_with_its_type_and_default(self) -> None:
         flags = Path("docs/flags.md").read_text()
+        strict = {
+            name: (original, value)
+            for name, original, value in re.findall(
+                r"^\| `(\w+)` \| `([^`]*)` \| `([^`]*)` \|$", flags, re.MULTILINE
+            )
+        }
+        self.assertIn("max_checks", strict)
         documented = inspect.getdoc(flaggems.enable_precision_check)
         assert documented is not None
-        for name, in_flags, in_python in [
-            ("rtol", "0.0001", "1e-4"),
-            ("atol", "1e-05", "1e-5"),
-            ("max_checks", "10", "10"),
-            ("log_once", "true", "True"),
-        ]:
+        said = {
+            name: (kind, defaults.split(" / "))
+            for name, kind, defaults in re.findall(
+                r"^  (\w+) \(([^,()]+), ([^()]+)\): \S", documented, re.MULTILINE
+            )
+        }
+        self.assertEqual(set(said), _options.NAMES)
+
+        def in_python(kind: str, default: str) -> str:
+            """A flag's value, as Python writes it."""
+            if kind.startswith("bool"):
+                return default.capitalize()
+            if kind.startswith("string"):
+                return f'"{default}"'
+            return default
+
+        kinds = {"bool": "bool", "int": "int", "float": "float"}
+        rows = re.findall(
+            r"^\| `--precision_(\w+)` \|[^|]+\| (\w+)[^|]* \| (\S+) \|",
+            flags,
+            re.MULTILINE,
+        )
+        self.assertEqual({name for name, _, _ in rows}, _options.NAMES | {"check"})
+        for name, kind, default in rows:
             with self.subTest(name):
-                self.assertRegex(
-                    flags, rf"`--precision_{name}` \|[^|]+\|[^|]+\| `{in_flags}`"
-                )
-                self.assertRegex(
-                    " ".join(documented.split()),
-                    rf" {name}: [^:]*[Dd]efault {in_python}\b",
-                )
+                if name == "check":
+                    continue
+                said_kind, said_defaults = said[name]
+                if default == "empty":
+                    self.assertIn(said_kind, ("path", "names of operators"))
+                    continue
+                self.assertEqual(said_kind, kinds.get(kind, "str"))
+                values = strict.get(name, (default.strip("`"),))
+                want = [in_python(kind, value) for value in values]
+                if kind == "float":
+                    want = [str(float(value)) for value in want]
+                    said_defaults = [str(float(value)) for value in said_defaults]
+                self.assertEqual(said_defaults, want)
+
+    def test_every_key_of_the_summary_is_documented(self) -> None:
+        documented = inspect.getdoc(flaggems.summary)
+        assert documented is not None
+        self.assertEqual(
+            re.findall(r"^  (\w+) \(\w+\): \w", documented, re.MULTILINE),
+            list(flaggems.OpSummary.__annotations__),
+        )
+        self.check()
+        with flaggems.observe("aten::neg", device="cpu"):
+            torch.ones(3).neg()
+        self.assertEqual(
+            set(self.summary_of("neg")), set(flaggems.OpSummary.__annotations__)
+        )
 
     def test_versions(self) -> None:
         header = Path("flaggems/version.h").read_text()
