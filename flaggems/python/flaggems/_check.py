@@ -187,7 +187,8 @@ def summary() -> list[OpSummary]:
 def summary_table() -> str:
     """summary() as a table for people.
 
-    Below it come write errors of the log and the first error of each operator
-    whose check failed. Thread-safe.
+    Below it come write errors of the log, the first error of each operator whose
+    check failed, and why an operator could not be checked for want of a
+    reference. Thread-safe.
     """
     return str(_library.call("summary_table"))

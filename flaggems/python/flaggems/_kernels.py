@@ -66,8 +66,8 @@ def enable(registrar: Union[type[PrecisionCheckRegister], None] = None) -> list[
         already. Nothing is installed then.
 
     Thread-safe, but torch changes its table of kernels without a lock: no other
-    thread may be calling these operators meanwhile. torch warns on stderr that
-    a kernel is overridden. disable() restores what was there.
+    thread may be calling these operators meanwhile. disable() restores what was
+    there.
     """
     result = _install("enable", {"checked": _is_checked(registrar)})
     return list(result["ops"])

@@ -7,8 +7,9 @@ The venv gets torch and what torch needs as files of the build's venv, each a
 hard link (a copy where that cannot be): what pip would have unpacked, without
 4.7 GB to download and to write. The rest is pip's work: its installer, its
 resolver, `pip check`. The programs that are run there see nothing of the build,
-no variable and no folder but their own: the two of README.md, which must print
-what is shown there, and one that looks at every library it has loaded.
+no variable and no folder but their own: those of README.md, "In Python", which
+must print or log what is shown there, and one that looks at every library it
+has loaded.
 """
 
 import importlib.metadata
@@ -119,9 +120,11 @@ def check_readme(run_program, log):
     """Runs the programs of README.md, "In Python"; what it shows must come out."""
     readme = pathlib.Path(__file__).resolve().parents[3] / "README.md"
     section = readme.read_text().partition("\n## In Python\n")[2].partition("\n## ")[0]
-    model, wrong_kernel = re.findall(r"^```python\n(.*?)^```", section, re.M | re.S)
+    model, *wrong_kernels = re.findall(r"^```python\n(.*?)^```", section, re.M | re.S)
     (table,) = re.findall(r"^    op  .*\n(?:    .*\n)+", section, re.M)
-    (shown,) = re.findall(r"^    (.* Op: .*)", section, re.M)
+    logged = re.findall(r"^    (.* Op: .*)", section, re.M)
+    if not wrong_kernels or len(wrong_kernels) != len(logged):
+        sys.exit("README.md does not show one line of the log for each wrong kernel")
 
     printed = run_program(model).splitlines()
     for line in table.splitlines():
@@ -134,9 +137,12 @@ def check_readme(run_program, log):
         """The log line without its time and what depends on the processor."""
         return re.sub(r"^[^[]*|(score|got)=\S+|\| max_.*?(?=\| reason)", "", line)
 
-    run_program(wrong_kernel)
-    if stable(log.read_text().rstrip("\n")) != stable(shown):
-        sys.exit(f"README.md shows\n{shown}\nand the program logs\n{log.read_text()}")
+    for wrong_kernel, shown in zip(wrong_kernels, logged):
+        run_program(wrong_kernel)
+        if stable(log.read_text().rstrip("\n")) != stable(shown):
+            sys.exit(
+                f"README.md shows\n{shown}\nand the program logs\n{log.read_text()}"
+            )
 
 
 def main():
