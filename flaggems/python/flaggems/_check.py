@@ -154,10 +154,9 @@ def summary() -> list[OpSummary]:
     Whether anything is wrong: any(op["failed"] for op in flaggems.summary()).
 
     Returns:
-      One dict for each checked operator that was called, sorted by name; none
-      before the first check is enabled. Each call is counted once, in passed,
-      failed, or a dict from reasons to counts (docs/record_format.md has the
-      reasons). Keys:
+      One dict for each checked operator that was called, sorted by name. Each
+      call is counted once, in passed, failed, or a dict from reasons to counts
+      (docs/record_format.md has the reasons). Keys:
 
       op (str): the operator, "add.Tensor", "my::op".
       calls (int): calls that were made.
