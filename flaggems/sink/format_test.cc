@@ -198,7 +198,8 @@ INSTANTIATE_TEST_SUITE_P(
          "the call was not judged."},
         {"Skip", [](R* r) { r->verdict = Verdict::kSkipSize; },
          "2025-05-19 10:00:01 [INFO] Op: add.Tensor | SKIP | reason=size | A "
-         "tensor has more elements than the limit (max_numel)."},
+         "tensor has more elements than the limit (max_numel), or far more "
+         "than memory (expand), or the check would take more than memory_mb."},
         {"Pass", [](R* r) { r->verdict = Verdict::kPass; },
          "2025-05-19 10:00:01 [INFO] Op: add.Tensor | PASS | Every output "
          "element agrees with the reference."},
