@@ -85,6 +85,14 @@ def _seconds(encoder, inputs, device: str) -> float:
 def _time(encoder, inputs, device: str, log: Path) -> None:
     """Forwards in turn, so that what else the machine does meets all alike."""
     times: dict[str, list[float]] = {"plain": [], "idle": [], "schedule": []}
+
+    def in_turn(name: str) -> None:
+        for _ in range(100):
+            times["plain"].append(_seconds(encoder, inputs, device))
+            observation = flaggems.observe(device=device)
+            times[name].append(_seconds(encoder, inputs, device))
+            observation.remove()
+
     for _ in range(3):
         _run(encoder, inputs)
     # Until nothing of the model's calls is due for long.
@@ -93,17 +101,9 @@ def _time(encoder, inputs, device: str, log: Path) -> None:
     for _ in range(200):
         _run(encoder, inputs)
     observation.remove()
-    for _ in range(100):
-        times["plain"].append(_seconds(encoder, inputs, device))
-        observation = flaggems.observe(device=device)
-        times["schedule"].append(_seconds(encoder, inputs, device))
-        observation.remove()
+    in_turn("schedule")
     flaggems.disable_precision_check()
-    for _ in range(100):
-        times["plain"].append(_seconds(encoder, inputs, device))
-        observation = flaggems.observe(device=device)
-        times["idle"].append(_seconds(encoder, inputs, device))
-        observation.remove()
+    in_turn("idle")
     plain = statistics.median(times["plain"])
     for name, values in times.items():
         median = statistics.median(values)

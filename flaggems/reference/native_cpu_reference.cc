@@ -11,9 +11,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/aten/status_of_exception.h"
+#include "flaggems/core/mutex.h"
 
 namespace flaggems {
 namespace {
@@ -52,7 +52,7 @@ class NativeKernels {
   }
 
   KernelPointer Get(const c10::OperatorHandle& op, c10::DispatchKey key) {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(&mutex_);
     const auto [it, inserted] = kernels_.try_emplace(std::make_tuple(
         op.operator_name().name, op.operator_name().overload_name, key));
     if (inserted && op.hasComputedKernelForDispatchKey(key)) {
@@ -70,12 +70,12 @@ class NativeKernels {
   // when its kernel was captured; of other operators the dispatcher carries
   // them out before it calls a kernel.
   bool HandlesConjugates(const c10::OperatorHandle& op) {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(&mutex_);
     return handles_conjugates_.count(op.operator_name()) > 0;
   }
 
  private:
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::unordered_set<c10::OperatorName> handles_conjugates_
       ABSL_GUARDED_BY(mutex_);
   std::map<std::tuple<std::string, std::string, c10::DispatchKey>,

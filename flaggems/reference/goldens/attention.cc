@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace flaggems {
@@ -221,20 +222,30 @@ Backward3 InTypeOf(const Gradients& gradients, const Tensor& q, const Tensor& k,
 
 // ---- _scaled_dot_product_flash_attention: (B, H, M, D) ----
 
-Forward9 SdpFlash(const Tensor& query, const Tensor& key, const Tensor& value,
-                  double /*dropout_p*/, bool is_causal,
-                  bool /*return_debug_mask*/, std::optional<double> scale) {
-  const Attended attended = Attend(
-      Batch(query, key, value, std::nullopt, scale, Causal(is_causal, true)));
+// The results of the forward operators, of which a golden function has only the
+// output and the statistics.
+Forward9 ForwardResults(const Attended& attended, const Tensor& query,
+                        const Tensor& key, Tensor statistics,
+                        Tensor debug_mask) {
   return {attended.output.to(query.scalar_type()),
-          FlashLogsumexp(attended.logsumexp, query),
+          std::move(statistics),
           Tensor(),
           Tensor(),
           query.size(2),
           key.size(2),
           Seed(),
           Seed(),
-          Nothing(query.scalar_type())};
+          std::move(debug_mask)};
+}
+
+Forward9 SdpFlash(const Tensor& query, const Tensor& key, const Tensor& value,
+                  double /*dropout_p*/, bool is_causal,
+                  bool /*return_debug_mask*/, std::optional<double> scale) {
+  const Attended attended = Attend(
+      Batch(query, key, value, std::nullopt, scale, Causal(is_causal, true)));
+  return ForwardResults(attended, query, key,
+                        FlashLogsumexp(attended.logsumexp, query),
+                        Nothing(query.scalar_type()));
 }
 
 Backward3 SdpFlashBackward(const Tensor& grad, const Tensor& query,
@@ -573,17 +584,12 @@ Forward9 SdpCudnn(const Tensor& query, const Tensor& key, const Tensor& value,
                   double, bool is_causal, bool, std::optional<double> scale) {
   const Attended attended = Attend(
       Batch(query, key, value, attn_bias, scale, Causal(is_causal, false)));
-  return {attended.output.to(query.scalar_type()),
-          compute_log_sumexp
-              ? attended.logsumexp.unsqueeze(-1).to(StatisticsType(query))
-              : Tensor(),
-          Tensor(),
-          Tensor(),
-          query.size(2),
-          key.size(2),
-          Seed(),
-          Seed(),
-          Tensor()};
+  return ForwardResults(
+      attended, query, key,
+      compute_log_sumexp
+          ? attended.logsumexp.unsqueeze(-1).to(StatisticsType(query))
+          : Tensor(),
+      Tensor());
 }
 
 Backward3 SdpCudnnBackward(const Tensor& grad, const Tensor& query,
@@ -623,15 +629,8 @@ Forward9 SdpOverrideable(const Tensor& query, const Tensor& key,
                          std::optional<double> scale) {
   const Attended attended = Attend(
       Batch(query, key, value, attn_bias, scale, Causal(is_causal, false)));
-  return {attended.output.to(query.scalar_type()),
-          attended.logsumexp.to(StatisticsType(query)),
-          Tensor(),
-          Tensor(),
-          query.size(2),
-          key.size(2),
-          Seed(),
-          Seed(),
-          Tensor()};
+  return ForwardResults(attended, query, key,
+                        attended.logsumexp.to(StatisticsType(query)), Tensor());
 }
 
 }  // namespace
