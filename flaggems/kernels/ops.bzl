@@ -1,10 +1,11 @@
-"""The table of our own operator kernels, and the targets that come from it.
+"""The table of our own CPU kernels, and the targets that come from it.
 
 One row an operator family. The row of family F says:
   cpu/op_F.{h,cc}      the kernels, functions of namespace
                        flaggems::kernels::cpu, target //flaggems/kernels/cpu:op_F
   cpu/<test>.cc        its conformance suite (op_F_test unless the row names
-                       one that several families share)
+                       one that several families share); op_X_test has its
+                       calls from testing/X_cases.cc
   kernels              dispatcher key -> function name. The function has the
                        C++ signature of the schema's unboxed kernel, so it can
                        be registered for that key as it is.
@@ -13,13 +14,12 @@ Adding an op is: its files and its row here.
 
 load("//tools/build_defs:cc.bzl", "flaggems_cc_library", "flaggems_cc_test")
 
-def op(name, kernels, backends = ["cpu"], deps = [], test = None):
+def op(name, kernels, deps = [], test = None):
     """A row of OPS.
 
     Args:
       name: the family, the F above.
       kernels: dict, "aten::op.overload" -> function name.
-      backends: the backends that have kernels of this family.
       deps: targets of our own that the kernel file includes, besides the
         ones that all kernels get.
       test: the conformance test, without .cc.
@@ -27,7 +27,6 @@ def op(name, kernels, backends = ["cpu"], deps = [], test = None):
     return struct(
         name = name,
         kernels = kernels,
-        backends = backends,
         deps = deps,
         test = test or "op_" + name + "_test",
     )
@@ -125,12 +124,10 @@ def kernel_library(name, deps = [], copts = [], **kwargs):
         **kwargs
     )
 
-def kernel_targets(backend):
-    """The libraries op_<name> and the conformance tests of one backend."""
+def kernel_targets():
+    """The libraries op_<name> and their conformance tests."""
     tests = {}
     for row in OPS:
-        if backend not in row.backends:
-            continue
         kernel_library(name = "op_" + row.name, deps = row.deps)
         tests.setdefault(row.test, []).append(":op_" + row.name)
     for test, libraries in tests.items():
@@ -138,6 +135,7 @@ def kernel_targets(backend):
             name = test,
             size = "medium",
             deps = libraries + [
+                "//flaggems/kernels/testing:" + test[len("op_"):-len("_test")] + "_cases",
                 "//flaggems/kernels/testing:conformance",
                 "@libtorch//:torch_cpu",
             ],

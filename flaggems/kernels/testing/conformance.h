@@ -1,8 +1,8 @@
 // One conformance suite for every operator kernel, on any device.
 //
-// A test describes operators as data: the dispatcher's name, the kernel under
-// test, and calls. The suite runs each call for each dtype and memory layout
-// and compares with aten:
+// Operators are described as data, once for all backends: the dispatcher's name
+// and calls (<area>_cases.h). A backend's test adds its kernels. The suite runs
+// each call for each dtype and memory layout and compares with aten:
 //   - dtype, shape and strides of every output with aten's native kernel;
 //   - values with aten in float64 (the oracle), within the bound below (a call
 //     may ask for the native kernel's own infinities and NaNs);
@@ -33,6 +33,7 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -101,6 +102,9 @@ struct Call {
   // Where the oracle's or native aten's element is not finite, native aten's is
   // the right one: for a dtype that aten computes by a formula of its own.
   bool native_specials = false;
+  // Refused for the values of an argument (an index out of range). Only for the
+  // CPU: a GPU's assertion ends the process.
+  bool refused_for_values = false;
 };
 
 // The same call for the shapes every operator has to get right: 0-d, empty, one
@@ -125,6 +129,8 @@ struct Bound {
   std::string absolute_schema;  // for kAbsolute; empty: the operator itself
   // What aten's float64 formula loses itself, in absolute terms.
   double oracle_error = 0;
+  // C is at least this: for a formula with terms of that size that cancel.
+  double least_condition = 0;
 };
 
 // A kernel under its dispatcher name. Make one with KernelOf<&function>(name).
@@ -143,26 +149,43 @@ Kernel KernelOf(const std::string& schema) {
 }
 
 struct Operator {
-  Kernel kernel;
+  std::string schema;  // "aten::add.Tensor"
   Bound bound;
   std::vector<Call> calls;
   // Integer arguments are computed as floating point (division, exp).
   bool promotes_integers = false;
+  // For operators without a CPU kernel: the outputs, from float64 arguments on
+  // the CPU. Empty: the operator itself.
+  std::function<std::vector<at::Tensor>(const Arguments&)> oracle = nullptr;
+  // Output 1 says where the values of output 0 stand in argument 0, along the
+  // dimension that is argument `indices->dim`. Among equal values any place
+  // will do, but no place twice. Without it, output 1 is native aten's.
+  struct Indices {
+    size_t dim;
+  };
+  std::optional<Indices> indices = std::nullopt;
 };
 
 struct ConformanceCase {
   std::string name;
+  Kernel kernel;
   Operator op;
   Call call;
   at::ScalarType dtype;
   Layout layout;
   at::Device device = at::Device(at::kCPU);
-  bool signature = false;  // the registration test; no call
+  enum class Kind { kCall, kSignature, kNoDevice } kind = Kind::kCall;
 };
 
-// All cases of the operators on a device.
-std::vector<ConformanceCase> CasesOf(const std::vector<Operator>& operators,
-                                     at::Device device = at::kCPU);
+// All cases of the kernels on a device. Each kernel needs at least one operator
+// of its name; operators without a kernel are of no interest. On a machine
+// without the device, one case that says so and is skipped.
+//
+// On a GPU a kernel may leave a dtype other than float, half and bfloat16 to
+// native aten by throwing NotImplementedError.
+std::vector<ConformanceCase> CasesOf(const std::vector<Kernel>& kernels,
+                                     const std::vector<Operator>& operators,
+                                     at::Device device);
 
 std::string NameOf(const ::testing::TestParamInfo<ConformanceCase>& info);
 void PrintTo(const ConformanceCase& c, std::ostream* os);
