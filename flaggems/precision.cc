@@ -1,5 +1,6 @@
 #include "flaggems/precision.h"
 
+#include <c10/util/Exception.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -117,10 +118,19 @@ absl::Status CheckOperatorNames(absl::string_view field,
   return absl::OkStatus();
 }
 
+// Once a process: a machine without the device runs the other backends'
+// kernels, and a program that counted on this one's learns why it is slow.
+void WarnOfMissingDevice(const std::string& backend) {
+  TORCH_WARN_ONCE("flaggems: kernels for ", backend,
+                  " are not enabled: torch sees no such device in this "
+                  "process");
+}
+
 }  // namespace
 
 struct Registration::State {
   std::vector<std::string> ops;
+  std::map<std::string, std::string> not_enabled;
   std::map<std::string, std::string> not_observed;
   std::vector<std::unique_ptr<InstalledKernel>> kernels;
 };
@@ -135,10 +145,22 @@ const std::vector<std::string>& Registration::ops() const {
   return state_ == nullptr ? none : state_->ops;
 }
 
-const std::map<std::string, std::string>& Registration::not_observed() const {
+namespace {
+
+const std::map<std::string, std::string>& NoReasons() {
   static const std::map<std::string, std::string>& none =
       *new std::map<std::string, std::string>();
-  return state_ == nullptr ? none : state_->not_observed;
+  return none;
+}
+
+}  // namespace
+
+const std::map<std::string, std::string>& Registration::not_enabled() const {
+  return state_ == nullptr ? NoReasons() : state_->not_enabled;
+}
+
+const std::map<std::string, std::string>& Registration::not_observed() const {
+  return state_ == nullptr ? NoReasons() : state_->not_observed;
 }
 
 absl::Status EnablePrecisionCheck(const PrecisionOptions& options) {
@@ -201,10 +223,24 @@ absl::StatusOr<Registration> OnlyEnable(const std::vector<std::string>& include,
                              : checking;
   auto state = std::make_unique<Registration::State>();
   for (const KernelRegistry::Kernel& kernel : kernels) {
+    if (!HasDevice(DispatchKeyOf(kernel.entry->backend))) {
+      const std::string backend = BackendName(kernel.entry->backend);
+      WarnOfMissingDevice(backend);
+      state->not_enabled[absl::StrCat(kernel.key.ToString(), " ", backend)] =
+          absl::StrCat("torch sees no ", backend, " device in this process");
+      continue;
+    }
     FG_ASSIGN_OR_RETURN(std::unique_ptr<InstalledKernel> installed,
                         registrar.Install(kernel));
     state->kernels.push_back(std::move(installed));
-    state->ops.push_back(kernel.key.ToString());
+    // An operator's kernels of several backends follow each other.
+    const std::string op = kernel.key.ToString();
+    if (state->ops.empty() || state->ops.back() != op) state->ops.push_back(op);
+  }
+  if (state->ops.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "no kernel can be enabled: ", state->not_enabled.begin()->first, ": ",
+        state->not_enabled.begin()->second));
   }
   Registration registration;
   registration.state_ = std::move(state);

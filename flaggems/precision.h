@@ -102,8 +102,13 @@ class Registration {
   Registration(Registration&&) noexcept;
   Registration& operator=(Registration&&) noexcept;
 
-  // The installed operators, "aten::add.Tensor", sorted.
+  // The installed operators, "aten::add.Tensor", sorted; once each, however
+  // many backends they have kernels for.
   const std::vector<std::string>& ops() const;
+
+  // Of Enable() and OnlyEnable(): "aten::mm CUDA" -> why it is not installed
+  // (the process has no such device). A warning names the first such backend.
+  const std::map<std::string, std::string>& not_enabled() const;
 
   // Of Observe(): what its patterns match and cannot be observed, and why.
   const std::map<std::string, std::string>& not_observed() const;
@@ -116,12 +121,15 @@ class Registration {
   std::unique_ptr<State> state_;
 };
 
-// Installs every linked kernel.
+// Installs every linked kernel of the devices that the process has. A kernel
+// that does not have some dtype leaves such calls to the native one.
 //
 // kAlreadyExists       a kernel is enabled already by a Registration that is
 //                      alive; or two linked kernels are for the same operator
-// kFailedPrecondition  no kernel is linked
-// kNotFound            a name in `exclude` that no kernel has; lists the
+//                      and backend
+// kFailedPrecondition  no kernel is linked, or none for a device of this
+// process kNotFound            a name in `exclude` that no kernel has; lists
+// the
 //                      nearest names
 // kInvalidArgument     torch refuses a kernel (its signature); names the place
 // On an error nothing stays installed.
@@ -159,7 +167,7 @@ absl::StatusOr<Registration> Observe(const ObserveOptions& options = {});
 // One linked kernel and how its calls are treated.
 struct KernelInfo {
   std::string op;           // "aten::add.Tensor"
-  std::string backend;      // "CPU"
+  std::string backend;      // "CPU", "CUDA"
   std::string place;        // file:line of its registration
   std::string skip_reason;  // why its calls are never checked; empty: they are
   std::string reference;    // who computes them again, if they are checked

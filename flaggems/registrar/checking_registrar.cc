@@ -9,6 +9,7 @@
 #include "flaggems/reference/reference_source.h"
 #include "flaggems/registrar/dispatcher_slot.h"
 #include "flaggems/registrar/installed_check.h"
+#include "flaggems/registrar/native_fallback.h"
 
 namespace flaggems {
 
@@ -29,8 +30,9 @@ absl::StatusOr<std::unique_ptr<InstalledKernel>> CheckingRegistrar::Install(
   op->ledger = runtime_->ledgers().Get(kernel.key);
   op->gate = std::make_shared<Gate>(
       slot->op(), op->ledger->counter(Verdict::kSkipDisabled));
-  op->kernel = kernel.entry->make_plain().function;
   op->native = NativeKernel(slot->op(), DispatchKeyOf(kernel.entry->backend));
+  const auto native = FallbackTo(slot->op(), op->native);
+  op->kernel = kernel.entry->make_plain(native).function;
   if (find_reference_ == nullptr) {
     op->judged.reference =
         ReferenceFor(slot->op(), DispatchKeyOf(kernel.entry->backend),
@@ -39,7 +41,7 @@ absl::StatusOr<std::unique_ptr<InstalledKernel>> CheckingRegistrar::Install(
     op->judged.reference = ReferenceSource(*std::move(reference));
   }
   op->gate->set_checked_kernel(MakeCheckedKernel(op, runtime_));
-  FG_RETURN_IF_ERROR(slot->Fill(kernel.entry->make_gated(op->gate)));
+  FG_RETURN_IF_ERROR(slot->Fill(kernel.entry->make_gated(op->gate, native)));
   runtime_->Add(op);
   return std::make_unique<InstalledCheck>(std::move(slot), op, runtime_);
 }

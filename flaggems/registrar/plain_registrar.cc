@@ -5,6 +5,7 @@
 #include "flaggems/core/status_macros.h"
 #include "flaggems/reference/native_cpu_reference.h"
 #include "flaggems/registrar/dispatcher_slot.h"
+#include "flaggems/registrar/native_fallback.h"
 
 namespace flaggems {
 namespace {
@@ -27,8 +28,10 @@ absl::StatusOr<std::unique_ptr<InstalledKernel>> PlainRegistrar::Install(
       DispatcherSlot::Reserve(kernel.key, DispatchKeyOf(kernel.entry->backend),
                               KernelOrigin(*kernel.entry)));
   // Captured now, so that a later observer still finds the native kernel.
-  NativeKernel(slot->op(), DispatchKeyOf(kernel.entry->backend));
-  FG_RETURN_IF_ERROR(slot->Fill(kernel.entry->make_plain()));
+  auto native = FallbackTo(
+      slot->op(),
+      NativeKernel(slot->op(), DispatchKeyOf(kernel.entry->backend)));
+  FG_RETURN_IF_ERROR(slot->Fill(kernel.entry->make_plain(std::move(native))));
   return std::make_unique<InstalledPlainKernel>(std::move(slot));
 }
 

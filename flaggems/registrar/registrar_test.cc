@@ -31,6 +31,18 @@ at::Tensor OwnSqrt(const at::Tensor& self) {
   return at::full_like(self, 42.);
 }
 
+// Has no double.
+at::Tensor PartialSqrt(const at::Tensor& self) {
+  TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != at::kDouble,
+                              "\"sqrt_own\" not implemented for 'Double'");
+  return OwnSqrt(self);
+}
+
+at::Tensor OwnIndex(const at::Tensor& self,
+                    const c10::List<std::optional<at::Tensor>>& indices) {
+  return self.index_select(0, *indices.get(0));
+}
+
 at::Tensor WrongSignature(const at::Tensor& self, int64_t) { return self; }
 
 // Right; through operators of other names.
@@ -49,14 +61,19 @@ KernelRegistry::Kernel KernelOf(const KernelEntry* entry) {
   return {*OpKey::Parse(entry->op), entry};
 }
 
-template <auto* kFn>
+template <auto* kFn, bool kPartial = false>
 constexpr KernelEntry Entry(const char* op, Backend backend = Backend::kCpu) {
-  using Maker = internal_registry::MakerOf<kFn>;
-  return {op, backend, "kernels.cc", 7, &Maker::MakePlain, &Maker::MakeGated};
+  using Maker = internal_registry::MakerOf<kFn, kPartial>;
+  return {op,       backend,           "kernels.cc",     7,
+          kPartial, &Maker::MakePlain, &Maker::MakeGated};
 }
 
 constexpr KernelEntry kSqrt = Entry<&OwnSqrt>("aten::sqrt");
 constexpr KernelEntry kBadSqrt = Entry<&WrongSignature>("aten::sqrt");
+constexpr KernelEntry kIndex = Entry<&OwnIndex>("aten::index.Tensor");
+constexpr KernelEntry kPartialSqrt =
+    Entry<&PartialSqrt, /*kPartial=*/true>("aten::sqrt");
+constexpr KernelEntry kNotPartialSqrt = Entry<&PartialSqrt>("aten::sqrt");
 constexpr KernelEntry kUnknown = Entry<&OwnSqrt>("aten::no_such_op");
 constexpr KernelEntry kMean = Entry<&OwnMean>("aten::mean.dim");
 constexpr KernelEntry kFakeDeviceSqrt =
@@ -134,6 +151,19 @@ TEST_P(EveryRegistrarTest, RefusesAWrongSignatureAndRestores) {
   EXPECT_THAT(registrar_->Install(KernelOf(&kSqrt)), IsOk());
 }
 
+TEST_P(EveryRegistrarTest, APartialKernelLeavesWhatItRefusesToTheNativeOne) {
+  const at::Tensor nine = at::full({2}, 9., at::kDouble);
+  {
+    const auto installed = registrar_->Install(KernelOf(&kPartialSqrt));
+    ASSERT_THAT(installed, IsOk());
+    EXPECT_EQ(at::sqrt(nine)[0].item<double>(), 3);
+    EXPECT_FALSE(SqrtIsNative());
+  }
+  const auto installed = registrar_->Install(KernelOf(&kNotPartialSqrt));
+  ASSERT_THAT(installed, IsOk());
+  EXPECT_THROW(at::sqrt(nine), c10::NotImplementedError);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Registrars, EveryRegistrarTest,
     testing::ValuesIn(std::vector<RegistrarCase>{
@@ -173,6 +203,27 @@ TEST(CheckingRegistrar, APlainKernelOfOursIsNeverTakenForTheNativeOne) {
   ASSERT_THAT(installed, IsOk());
   at::sqrt(at::full({2}, 9.f));
   EXPECT_EQ(sink->records().size(), 1u);
+}
+
+// Torch takes a List[Tensor] for a List[Optional[Tensor]] only while nobody
+// else holds it; boxed callers pass such lists.
+TEST(CheckingRegistrar, ChecksAKernelThatTakesAListOfOptionalTensors) {
+  CheckRuntime runtime;
+  MemorySink* sink = nullptr;
+  runtime.Start(MakeSession(&sink));
+  CheckingRegistrar registrar(&runtime);
+  const auto installed = registrar.Install(KernelOf(&kIndex));
+  ASSERT_THAT(installed, IsOk());
+  const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("aten::index", "Tensor");
+  torch::jit::Stack stack = {at::arange(4.),
+                             c10::List<at::Tensor>({at::tensor({2, 0})})};
+  op.callBoxed(&stack);
+  ASSERT_EQ(stack.size(), 1u);
+  EXPECT_TRUE(at::equal(stack[0].toTensor(), at::tensor({2., 0.})));
+  EXPECT_TRUE(sink->records().empty());
+  const OpKey key{"aten", "index", "Tensor"};
+  EXPECT_EQ(runtime.ledgers().Get(key)->count(Verdict::kPass), 1);
 }
 
 TEST(CheckingRegistrar, AReferenceNeverRunsAKernelUnderTest) {

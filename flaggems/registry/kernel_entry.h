@@ -3,8 +3,10 @@
 
 // One kernel that a library offers for one operator and backend.
 
+#include <ATen/core/boxing/BoxedKernel.h>
 #include <ATen/core/boxing/KernelFunction.h>
 #include <ATen/core/dispatch/CppSignature.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/function_schema.h>
 #include <c10/core/DispatchKey.h>
 
@@ -28,6 +30,12 @@ struct InstallableKernel {
   std::unique_ptr<c10::FunctionSchema> inferred_schema;
 };
 
+// The kernel that another was registered over, for what that one leaves to it.
+struct NativeFallback {
+  c10::OperatorHandle op;
+  c10::BoxedKernel kernel;
+};
+
 // Constant-initialised: before main() runs, nothing is allocated, logged, or
 // asked of libtorch. FLAGGEMS_REGISTER_KERNEL makes it.
 struct KernelEntry {
@@ -35,10 +43,15 @@ struct KernelEntry {
   Backend backend;
   const char* file;  // where it is registered
   int line;
-  // The kernel as it is.
-  InstallableKernel (*make_plain)();
+  // Calls that it refuses with c10::NotImplementedError go to the kernel that
+  // was registered before it.
+  bool partial;
+  // The kernel as it is. `native` is only of interest if it is partial; null:
+  // the error goes to the caller.
+  InstallableKernel (*make_plain)(std::shared_ptr<const NativeFallback> native);
   // The kernel behind a gate.
-  InstallableKernel (*make_gated)(std::shared_ptr<Gate> gate);
+  InstallableKernel (*make_gated)(std::shared_ptr<Gate> gate,
+                                  std::shared_ptr<const NativeFallback> native);
 };
 
 // "file.cc:12", where the kernel is registered.

@@ -18,7 +18,7 @@ using testing::IsEmpty;
 
 constexpr KernelEntry Entry(const char* op, int line,
                             Backend backend = Backend::kCpu) {
-  return {op, backend, "file.cc", line, nullptr, nullptr};
+  return {op, backend, "file.cc", line, false, nullptr, nullptr};
 }
 
 constexpr KernelEntry kAddTensor = Entry("aten::add.Tensor", 1);

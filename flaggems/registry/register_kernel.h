@@ -12,9 +12,16 @@
 // needs alwayslink = 1: nothing refers to the file, and a static link would
 // drop it. The function takes and returns what the operator's schema says, as
 // for torch::Library::impl; a mismatch is an error when it is installed.
+//
+// FLAGGEMS_REGISTER_PARTIAL_KERNEL: the same for a kernel that does not have
+// every dtype. It throws c10::NotImplementedError before it has written
+// anything, and the call goes to the kernel that was registered before it, so
+// that a program keeps its other dtypes. Costs nothing where nothing is thrown,
+// some microseconds where it is.
 
 #include <ATen/core/boxing/KernelFunction.h>
 #include <ATen/core/op_registration/infer_schema.h>
+#include <c10/util/Exception.h>
 #include <c10/util/Metaprogramming.h>
 
 #include <memory>
@@ -42,27 +49,60 @@ class KernelRegistrar {
 
 namespace internal_registry {
 
-template <auto* kFn, typename Signature>
+template <auto* kFn, bool kPartial, typename Signature>
 struct KernelMaker;
 
-template <auto* kFn, typename Result, typename... Args>
-struct KernelMaker<kFn, Result(Args...)> {
+template <auto* kFn, bool kPartial, typename Result, typename... Args>
+struct KernelMaker<kFn, kPartial, Result(Args...)> {
   using Signature = Result(Args...);
+
+  // The kernel, or the native one in its place.
+  class Kernel {
+   public:
+    explicit Kernel(std::shared_ptr<const NativeFallback> native)
+        : native_(std::move(native)) {}
+
+    Result Call(c10::DispatchKeySet keys, Args... args) const {
+      if constexpr (!kPartial) {
+        return (*kFn)(std::forward<Args>(args)...);
+      } else {
+        // Not forwarded: the arguments may be needed again.
+        try {
+          return (*kFn)(args...);
+        } catch (const c10::NotImplementedError&) {
+          if (native_ == nullptr) throw;
+        }
+        return c10::impl::BoxedKernelWrapper<Signature>::call(
+            native_->kernel, native_->op, keys, std::forward<Args>(args)...);
+      }
+    }
+
+   private:
+    const std::shared_ptr<const NativeFallback> native_;
+  };
 
   class Plain final : public c10::OperatorKernel {
    public:
-    Result operator()(Args... args) {
-      return (*kFn)(std::forward<Args>(args)...);
+    explicit Plain(std::shared_ptr<const NativeFallback> native)
+        : kernel_(std::move(native)) {}
+
+    Result operator()(c10::DispatchKeySet keys, Args... args) {
+      return kernel_.Call(keys, std::forward<Args>(args)...);
     }
+
+   private:
+    const Kernel kernel_;
   };
 
   class Gated final : public c10::OperatorKernel {
    public:
-    explicit Gated(std::shared_ptr<Gate> gate) : gate_(std::move(gate)) {}
+    Gated(std::shared_ptr<Gate> gate,
+          std::shared_ptr<const NativeFallback> native)
+        : gate_(std::move(gate)), kernel_(std::move(native)) {}
 
     Result operator()(c10::DispatchKeySet keys, Args... args) {
       if (C10_LIKELY(gate_->TryForward())) {
-        return (*kFn)(std::forward<Args>(args)...);
+        return kernel_.Call(keys, std::forward<Args>(args)...);
       }
       return c10::impl::BoxedKernelWrapper<Signature>::call(
           gate_->checked_kernel(), gate_->op(), keys,
@@ -71,6 +111,7 @@ struct KernelMaker<kFn, Result(Args...)> {
 
    private:
     const std::shared_ptr<Gate> gate_;
+    const Kernel kernel_;
   };
 
   template <typename Functor, typename... FunctorArgs>
@@ -85,27 +126,40 @@ struct KernelMaker<kFn, Result(Args...)> {
                         c10::guts::function_traits<Signature>>())};
   }
 
-  static InstallableKernel MakePlain() { return Make<Plain>(); }
-  static InstallableKernel MakeGated(std::shared_ptr<Gate> gate) {
-    return Make<Gated>(std::move(gate));
+  static InstallableKernel MakePlain(
+      std::shared_ptr<const NativeFallback> native) {
+    return Make<Plain>(std::move(native));
+  }
+  static InstallableKernel MakeGated(
+      std::shared_ptr<Gate> gate,
+      std::shared_ptr<const NativeFallback> native) {
+    return Make<Gated>(std::move(gate), std::move(native));
   }
 };
 
-template <auto* kFn>
-using MakerOf = KernelMaker<kFn, std::remove_pointer_t<decltype(kFn)>>;
+template <auto* kFn, bool kPartial>
+using MakerOf =
+    KernelMaker<kFn, kPartial, std::remove_pointer_t<decltype(kFn)>>;
 
 }  // namespace internal_registry
 }  // namespace flaggems
 
-#define FLAGGEMS_REGISTER_KERNEL(id, op_name, backend, fn)          \
-  static constexpr ::flaggems::KernelEntry flaggems_entry_##id{     \
-      op_name,                                                      \
-      backend,                                                      \
-      __FILE__,                                                     \
-      __LINE__,                                                     \
-      &::flaggems::internal_registry::MakerOf<fn>::MakePlain,       \
-      &::flaggems::internal_registry::MakerOf<fn>::MakeGated};      \
-  static const ::flaggems::KernelRegistrar flaggems_registrar_##id( \
+#define FLAGGEMS_REGISTER_KERNEL(id, op_name, backend, fn) \
+  FLAGGEMS_INTERNAL_REGISTER_KERNEL(id, op_name, backend, fn, false)
+
+#define FLAGGEMS_REGISTER_PARTIAL_KERNEL(id, op_name, backend, fn) \
+  FLAGGEMS_INTERNAL_REGISTER_KERNEL(id, op_name, backend, fn, true)
+
+#define FLAGGEMS_INTERNAL_REGISTER_KERNEL(id, op_name, backend, fn, partial) \
+  static constexpr ::flaggems::KernelEntry flaggems_entry_##id{              \
+      op_name,                                                               \
+      backend,                                                               \
+      __FILE__,                                                              \
+      __LINE__,                                                              \
+      partial,                                                               \
+      &::flaggems::internal_registry::MakerOf<fn, partial>::MakePlain,       \
+      &::flaggems::internal_registry::MakerOf<fn, partial>::MakeGated};      \
+  static const ::flaggems::KernelRegistrar flaggems_registrar_##id(          \
       &flaggems_entry_##id)
 
 #endif  // FLAGGEMS_REGISTRY_REGISTER_KERNEL_H_

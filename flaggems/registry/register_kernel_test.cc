@@ -82,8 +82,8 @@ class GateTest : public testing::Test {
     gate_ = std::make_shared<Gate>(*handle_, &forwarded_);
     gate_->set_checked_kernel(
         c10::BoxedKernel::makeFromFunctor(std::make_unique<CountingKernel>(
-            entry.make_plain().function, &checked_)));
-    return entry.make_gated(gate_).function;
+            entry.make_plain(nullptr).function, &checked_)));
+    return entry.make_gated(gate_, nullptr).function;
   }
 
   const c10::DispatchKeySet keys_{c10::DispatchKey::CPU};

@@ -20,8 +20,7 @@ TEST(AllKernels, AreTheKernelsOfTheTable) {
     registered.push_back(std::string(entry->op) + " " +
                          BackendName(entry->backend));
   }
-  const std::vector<std::string> table(std::begin(kKernelTable),
-                                       std::end(kKernelTable));
+  const std::vector<std::string> table = KernelTable();
   EXPECT_FALSE(table.empty());
   EXPECT_THAT(registered, testing::UnorderedElementsAreArray(table));
 }
@@ -30,7 +29,7 @@ TEST(AllKernels, BuildARegistry) {
   const absl::StatusOr<KernelRegistry> registry =
       KernelRegistry::Build(KernelRegistrar::All());
   ASSERT_TRUE(registry.ok()) << registry.status();
-  EXPECT_EQ(registry->kernels().size(), std::size(kKernelTable));
+  EXPECT_EQ(registry->kernels().size(), KernelTable().size());
 }
 
 }  // namespace

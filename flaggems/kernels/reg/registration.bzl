@@ -1,11 +1,24 @@
 """Registration leaves and the list of kernels, generated from OPS."""
 
+load("//flaggems/kernels:cuda_ops.bzl", "CUDA_OPS")
 load("//flaggems/kernels:ops.bzl", "OPS")
 load("//tools/build_defs:cc.bzl", "flaggems_cc_library")
+load("//tools/build_defs:cuda.bzl", "requires_cuda")
 
+# partial: kernels that leave some dtypes to native aten.
 _BACKENDS = {
-    "cpu": "::flaggems::Backend::kCpu",
-    "cuda": "::flaggems::Backend::kCuda",
+    "cpu": struct(
+        enumerator = "::flaggems::Backend::kCpu",
+        ops = OPS,
+        partial = False,
+        compatible_with = [],
+    ),
+    "cuda": struct(
+        enumerator = "::flaggems::Backend::kCuda",
+        ops = CUDA_OPS,
+        partial = True,
+        compatible_with = requires_cuda(),
+    ),
 }
 
 def _generated_file(name, out, text):
@@ -19,15 +32,15 @@ def _identifier(op):
     return op.replace("aten::", "").replace("::", "_").replace(".", "_")
 
 def registration_targets(backend):
-    """One alwayslink library per row of OPS, and reg_<backend> with all of them.
+    """One alwayslink library per row of a table, and reg_<backend> with all.
 
     A row's library registers its kernels when it is linked; linking one row
     alone is fine.
     """
     leaves = []
-    for row in OPS:
-        if backend not in row.backends:
-            continue
+    of = _BACKENDS[backend]
+    macro = "FLAGGEMS_REGISTER_PARTIAL_KERNEL" if of.partial else "FLAGGEMS_REGISTER_KERNEL"
+    for row in of.ops:
         name = "op_%s_%s_reg" % (row.name, backend)
         lines = [
             "// Registers the kernels of op_%s for the %s backend." % (row.name, backend),
@@ -36,11 +49,12 @@ def registration_targets(backend):
             "",
         ]
         for op in sorted(row.kernels):
-            lines.append("FLAGGEMS_REGISTER_KERNEL(%s_%s, \"%s\", %s, &::flaggems::kernels::%s::%s);" % (
+            lines.append("%s(%s_%s, \"%s\", %s, &::flaggems::kernels::%s::%s);" % (
+                macro,
                 _identifier(op),
                 backend,
                 op,
-                _BACKENDS[backend],
+                of.enumerator,
                 backend,
                 row.kernels[op],
             ))
@@ -50,6 +64,7 @@ def registration_targets(backend):
             srcs = [name + ".cc"],
             hdrs = [],
             alwayslink = 1,
+            target_compatible_with = of.compatible_with,
             visibility = ["//flaggems:internal"],
             deps = [
                 "//flaggems/kernels/%s:op_%s" % (backend, row.name),
@@ -59,6 +74,7 @@ def registration_targets(backend):
         leaves.append(":" + name)
     native.cc_library(
         name = "reg_" + backend,
+        target_compatible_with = of.compatible_with,
         visibility = ["//flaggems:internal"],
         deps = leaves,
     )
@@ -74,24 +90,27 @@ def all_kernels_but(name, backend, families):
         visibility = ["//flaggems:internal"],
         deps = [
             ":op_%s_%s_reg" % (row.name, backend)
-            for row in OPS
-            if backend in row.backends and row.name not in families
+            for row in _BACKENDS[backend].ops
+            if row.name not in families
         ],
     )
 
-def kernel_table(name, backends):
-    """A header with every kernel that OPS promises, for tests."""
-    lines = ["// Every kernel of the table, as \"aten::op.overload backend\".", "#pragma once", "namespace flaggems {", "inline constexpr const char* kKernelTable[] = {"]
-    for row in OPS:
-        for backend in backends:
-            if backend in row.backends:
-                for op in sorted(row.kernels):
-                    lines.append("    \"%s %s\"," % (op, backend.upper()))
-    lines += ["};", "}  // namespace flaggems"]
-    _generated_file(name + "_src", name + ".h", "\n".join(lines) + "\n")
+def kernel_table(name, backend):
+    """A library that defines KernelTable() with all kernels of a backend."""
+    lines = [
+        "#include \"flaggems/kernels/reg/kernel_table.h\"",
+        "namespace flaggems {",
+        "std::vector<std::string> KernelTable() {",
+        "  return {",
+    ]
+    for row in _BACKENDS[backend].ops:
+        for op in sorted(row.kernels):
+            lines.append("      \"%s %s\"," % (op, backend.upper()))
+    lines += ["  };", "}", "}  // namespace flaggems"]
+    _generated_file(name + "_src", name + ".cc", "\n".join(lines) + "\n")
     flaggems_cc_library(
         name = name,
         testonly = 1,
-        hdrs = [name + ".h"],
-        srcs = [],
+        srcs = [name + ".cc"],
+        hdrs = ["kernel_table.h"],
     )
