@@ -21,6 +21,15 @@ std::vector<c10::IValue> AllWithOwnLists(absl::Span<const c10::IValue> values) {
   return own;
 }
 
+void OwnTensorLists(std::vector<c10::IValue>* stack, size_t count) {
+  for (size_t i = stack->size() - count; i < stack->size(); ++i) {
+    c10::IValue& value = (*stack)[i];
+    if (value.isTensorList() && value.use_count() > 1) {
+      value = WithOwnLists(value);
+    }
+  }
+}
+
 bool IsPlainTensor(const at::Tensor& tensor) {
   if (tensor.layout() != c10::kStrided || !tensor.has_storage() ||
       tensor.is_meta() || tensor.is_quantized() || tensor.is_nested()) {

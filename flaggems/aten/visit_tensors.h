@@ -44,6 +44,9 @@ bool IsOnHost(absl::Span<const c10::IValue> values);
 // List[Tensor] for a List[Optional[Tensor]] only while nobody else holds it.
 c10::IValue WithOwnLists(const c10::IValue& value);
 std::vector<c10::IValue> AllWithOwnLists(absl::Span<const c10::IValue> values);
+// The last `count` values of a stack, where they are lists of tensors that
+// somebody else holds too.
+void OwnTensorLists(std::vector<c10::IValue>* stack, size_t count);
 
 // A tensor that can be copied and recomputed as plain memory: strided, with a
 // storage, not quantised, no functorch wrapper or meta tensor.

@@ -291,6 +291,8 @@ class CheckedKernel final : public c10::OperatorKernel {
 
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
                   torch::jit::Stack* stack) {
+    // A typed wrapper of ours still holds the lists that it put here.
+    OwnTensorLists(stack, handle.schema().arguments().size());
     if (CheckScope::active()) {
       if (op_->native != nullptr) {
         op_->native->callBoxed(handle, keys, stack);

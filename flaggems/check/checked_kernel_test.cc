@@ -697,6 +697,39 @@ TEST_F(CheckedKernelTest, ADeniedCallIsSkippedAndNotComputedAgain) {
   }
 }
 
+// Kernels of devices keep the statistics of norms in float32.
+TEST_F(CheckedKernelTest, StatisticsOfNormsMayBeWiderThanTheReferences) {
+  for (const double mean : {0.33, 0.5}) {
+    Start();
+    const OpKey key{"aten", "native_layer_norm", ""};
+    handle_ = FindOperator(key);
+    auto op = std::make_shared<CheckedOp>(*handle_);
+    op->ledger = runtime_.ledgers().Get(key);
+    op->gate = std::make_shared<Gate>(
+        *handle_, op->ledger->counter(Verdict::kSkipDisabled));
+    const auto results = [](at::ScalarType dtype, double mean) {
+      return [dtype, mean](Stack& stack) {
+        torch::jit::drop(stack, 5);
+        stack.push_back(at::ones({2, 3}, at::kBFloat16));
+        stack.push_back(at::full({2, 1}, mean, dtype));
+        stack.push_back(at::full({2, 1}, 1.25, dtype));
+      };
+    };
+    op->kernel = c10::KernelFunction::makeFromBoxedFunctor(
+        std::make_unique<BodyKernel>(results(at::kFloat, mean)));
+    op->judged.reference = ReferenceSource(
+        std::make_shared<FakeReference>(results(at::kBFloat16, 0.33)));
+    checked_ = MakeCheckedKernel(op, &runtime_);
+    Stack stack = {at::ones({2, 3}, at::kBFloat16), std::vector<int64_t>{3},
+                   c10::IValue(), c10::IValue(), 1e-5};
+    checked_.callBoxed(*handle_, c10::DispatchKeySet(c10::DispatchKey::CPU),
+                       &stack);
+    const bool right = mean == 0.33;
+    EXPECT_EQ(op->ledger->count(Verdict::kPass), right ? 1 : 0);
+    EXPECT_EQ(op->ledger->count(Verdict::kFailValue), right ? 0 : 1);
+  }
+}
+
 TEST_F(CheckedKernelTest, DeviceTensorsAreComparedOnTheHost) {
   Start();
   Make("twice", ToTensor([](const at::Tensor& x) {

@@ -31,6 +31,12 @@ class FixedCheck final : public CallCheck {
   // No reference may compute the call; its arguments are on the CPU.
   std::optional<Judgement> Denied() const;
 
+  // `outputs` with statistics of norms, whose dtype differs by device, in the
+  // dtype that the reference has them in.
+  std::vector<c10::IValue> WithStatisticsAs(
+      absl::Span<const c10::IValue> want,
+      absl::Span<const c10::IValue> outputs) const;
+
   const JudgedOp& op_;
   const std::shared_ptr<const Reference> reference_;
   const Tolerance tolerance_;

@@ -16,35 +16,6 @@
 namespace flaggems {
 namespace {
 
-// Results whose dtype is not the CPU kernel's on every device: statistics of
-// norms are float32 for 16-bit inputs on CUDA, and of the inputs' type on the
-// CPU. Both are right everywhere: a kernel library need not know the device.
-struct StatisticsRow {
-  absl::string_view op;
-  int first;  // results [first, last] are statistics
-  int last;
-};
-
-constexpr StatisticsRow kStatistics[] = {
-    {"native_layer_norm", 1, 2},
-    {"native_group_norm", 1, 2},
-    {"native_batch_norm", 1, 2},
-    {"_native_batch_norm_legit", 1, 2},
-    {"_native_batch_norm_legit_no_training", 1, 2},
-    {"_batch_norm_with_update", 1, 2},
-    {"_batch_norm_no_update", 1, 2},
-    {"cudnn_batch_norm", 1, 2},
-    {"_fused_rms_norm", 1, 1},
-};
-
-bool IsStatistic(const OpKey& op, int index) {
-  return std::any_of(std::begin(kStatistics), std::end(kStatistics),
-                     [&](const StatisticsRow& row) {
-                       return row.op == op.name && row.first <= index &&
-                              index <= row.last;
-                     });
-}
-
 bool SharesStorage(const at::Tensor& a, const at::Tensor& b) {
   return IsPlainTensor(a) && IsPlainTensor(b) && a.storage().nbytes() > 0 &&
          a.storage().is_alias_of(b.storage());

@@ -78,6 +78,19 @@ constexpr absl::string_view kConvolutions[] = {"convolution",
                                                "cudnn_convolution_transpose",
                                                "convolution_backward"};
 
+// Fused attention of 16-bit inputs on a device: the probabilities go into the
+// second product in the inputs' type, since tensor cores take no other (T. Dao,
+// FlashAttention-2, 2023, section 3.1), whoever writes the kernel. What torch's
+// own kernels are allowed for it, every kernel is.
+constexpr absl::string_view kRoundsBetween[] = {
+    "_cudnn_attention_forward",
+    "_efficient_attention_forward",
+    "_flash_attention_forward",
+    "_scaled_dot_product_cudnn_attention",
+    "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_flash_attention",
+};
+
 // Optimisers with decaying averages.
 constexpr absl::string_view kAveraging[] = {"_fused_adam", "_fused_adamw"};
 
@@ -537,7 +550,9 @@ class NumberJudge {
     if (allowance) {
       FG_ASSIGN_OR_RETURN(const Comparison allowed, Compare(want_, *allowance));
       as_bad_as_native = OutcomeOf(allowed.verdict) != Outcome::kFail;
-      if (as_bad_as_native && call_.op.native) {
+      const bool rounds_between =
+          !call_.on_host && Names(kRoundsBetween, call_.op.traits.key.name);
+      if (as_bad_as_native && (call_.op.native || rounds_between)) {
         Judgement judgement = Describe(allowed, want_);
         if (NativeLoss() >= 1 && judgement.verdict == Verdict::kPass) {
           judgement.verdict = Verdict::kUntrustedAllowance;

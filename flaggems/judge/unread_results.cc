@@ -1,5 +1,7 @@
 #include "flaggems/judge/unread_results.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "absl/strings/string_view.h"
@@ -44,7 +46,33 @@ constexpr UnreadRow kUnread[] = {
     {"cudnn_batch_norm", 3, 3, false, "a reserve of the backend"},
 };
 
+struct StatisticsRow {
+  absl::string_view op;
+  int first;  // results [first, last] are statistics
+  int last;
+};
+
+constexpr StatisticsRow kStatistics[] = {
+    {"native_layer_norm", 1, 2},
+    {"native_group_norm", 1, 2},
+    {"native_batch_norm", 1, 2},
+    {"_native_batch_norm_legit", 1, 2},
+    {"_native_batch_norm_legit_no_training", 1, 2},
+    {"_batch_norm_with_update", 1, 2},
+    {"_batch_norm_no_update", 1, 2},
+    {"cudnn_batch_norm", 1, 2},
+    {"_fused_rms_norm", 1, 1},
+};
+
 }  // namespace
+
+bool IsStatistic(const OpKey& op, int index) {
+  return std::any_of(std::begin(kStatistics), std::end(kStatistics),
+                     [&](const StatisticsRow& row) {
+                       return row.op == op.name && row.first <= index &&
+                              index <= row.last;
+                     });
+}
 
 bool InEval(const JudgedOp& op, absl::Span<const c10::IValue> arguments) {
   for (const absl::string_view name : {"training", "train"}) {

@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "flaggems/core/op_key.h"
 #include "flaggems/judge/kernel_call.h"
 
 namespace flaggems {
@@ -21,6 +22,11 @@ bool IsUnread(const JudgedOp& op, absl::Span<const c10::IValue> arguments,
 at::Tensor WithUnreadCellsFilled(const JudgedOp& op,
                                  absl::Span<const c10::IValue> arguments,
                                  int output, const at::Tensor& result);
+
+// Whether result `output` is a statistic of a norm, whose dtype differs by
+// device: float32 for 16-bit inputs on CUDA, the inputs' own on the CPU. Both
+// are right everywhere: a kernel library need not know the device.
+bool IsStatistic(const OpKey& op, int output);
 
 // Whether the argument training (or train) is there and false.
 bool InEval(const JudgedOp& op, absl::Span<const c10::IValue> arguments);
