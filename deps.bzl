@@ -9,6 +9,7 @@ load("//third_party/absl:repository.bzl", "absl_repository")
 load("//third_party/bazel:repository.bzl", "remote_coverage_tools_repository", "rules_cc_repository", "rules_java_repository")
 load("//third_party/benchmark:repository.bzl", "benchmark_repository")
 load("//third_party/cuda:configure.bzl", "cuda_configure")
+load("//third_party/cudnn_frontend:configure.bzl", "cudnn_frontend_configure")
 load("//third_party/glog:repository.bzl", "glog_repository")
 load("//third_party/googletest:repository.bzl", "googletest_repository")
 load("//third_party/json:repository.bzl", "json_repository")
@@ -25,6 +26,7 @@ _REPOSITORIES = {
     "com_github_nlohmann_json": json_repository,
     "com_google_absl": absl_repository,
     "com_google_googletest": googletest_repository,
+    "cudnn_frontend": cudnn_frontend_configure,
     "libtorch": libtorch_configure,
     "local_config_cuda": cuda_configure,
 }

@@ -13,7 +13,14 @@ then skipped by //..., as they are with --//:enable_cuda=false.
 Targets:
   headers      the toolkit's headers
   cudart       the runtime library
-Also defs.bzl: CUDA_ROOT and HAS_CUDA_TOOLKIT, read by tools/build_defs/cuda.bzl.
+  cublaslt     cuBLASLt, matrix products
+  cudnn        cuDNN 9; not part of every toolkit (HAS_CUDNN): without its
+               headers, building what includes it stops with one sentence
+  nvrtc        the run-time compiler, which cudnn-frontend's headers name
+At run time the libraries of torch's wheel serve as well: the names are the
+same.
+Also defs.bzl: CUDA_ROOT, HAS_CUDA_TOOLKIT, read by tools/build_defs/cuda.bzl,
+and HAS_CUDNN.
 """
 
 def _find(ctx):
@@ -52,20 +59,72 @@ cc_library(
 )
 """
 
+_LIBRARY = """
+cc_library(
+    name = "{name}",
+    linkopts = ["-l{link}"],
+    deps = [":cudart"],
+)
+"""
+
+_NO_LIBRARY = """
+genrule(
+    name = "{name}_missing",
+    outs = ["{name}_missing.h"],
+    cmd = "echo 'ERROR: the CUDA toolkit in {root} has no include/{header}: install {what} into it, or set CUDA_PATH to a toolkit that has it' >&2; exit 1",
+)
+
+cc_library(
+    name = "{name}",
+    hdrs = [":{name}_missing"],
+    deps = [":cudart"],
+)
+"""
+
+# name, -l, header, what to install
+_LIBRARIES = [
+    ("cublaslt", "cublasLt", "cublasLt.h", "cuBLAS"),
+    ("cudnn", "cudnn", "cudnn.h", "cuDNN 9"),
+    ("nvrtc", "nvrtc", "nvrtc.h", "NVRTC"),
+]
+
 _MISSING = """
 package(default_visibility = ["//visibility:public"])
 
 cc_library(name = "headers")
 
 cc_library(name = "cudart")
+
+cc_library(name = "cublaslt")
+
+cc_library(name = "cudnn")
+
+cc_library(name = "nvrtc")
 """
 
 def _impl(ctx):
     root = _find(ctx)
+    text = _MISSING
+    has_cudnn = False
     if root:
         ctx.symlink(root + "/include", "include")
-    ctx.file("BUILD.bazel", _FOUND.format(root = root) if root else _MISSING)
-    ctx.file("defs.bzl", "CUDA_ROOT = %r\nHAS_CUDA_TOOLKIT = %r\n" % (root or "", bool(root)))
+        text = _FOUND.format(root = root)
+        for name, link, header, what in _LIBRARIES:
+            there = ctx.path(root + "/include/" + header).exists
+            text += (_LIBRARY if there else _NO_LIBRARY).format(
+                name = name,
+                link = link,
+                header = header,
+                what = what,
+                root = root,
+            )
+            has_cudnn = has_cudnn or (there and name == "cudnn")
+    ctx.file("BUILD.bazel", text)
+    ctx.file("defs.bzl", "CUDA_ROOT = %r\nHAS_CUDA_TOOLKIT = %r\nHAS_CUDNN = %r\n" % (
+        root or "",
+        bool(root),
+        has_cudnn,
+    ))
 
 cuda_configure = repository_rule(
     implementation = _impl,

@@ -6,16 +6,29 @@ C++ beside it, and everything that includes only that header is a cc_library.
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
+load("@libtorch//:defs.bzl", "HAS_CUDA")
 load("@local_config_cuda//:defs.bzl", "CUDA_ROOT", "HAS_CUDA_TOOLKIT")
 load(":flags.bzl", "StringFlagInfo")
 
-def requires_cuda():
-    """For target_compatible_with: skipped by //... without a CUDA toolkit.
+_CAN_BUILD_CUDA = HAS_CUDA_TOOLKIT and HAS_CUDA
 
-    So it is with --//:enable_cuda=false. Naming a skipped target is an error.
+def if_cuda(values):
+    """`values` where requires_cuda() targets are built, else an empty list."""
+    if not _CAN_BUILD_CUDA:
+        return []
+    return select({
+        str(Label("//:cuda_disabled")): [],
+        "//conditions:default": values,
+    })
+
+def requires_cuda():
+    """For target_compatible_with: skipped by //... where CUDA cannot be built.
+
+    That is without a CUDA toolkit, with a libtorch that has no CUDA, and with
+    --//:enable_cuda=false. Naming a skipped target is an error.
     """
     incompatible = [Label("//:incompatible")]
-    if not HAS_CUDA_TOOLKIT:
+    if not _CAN_BUILD_CUDA:
         return incompatible
 
     # As text: select() takes no Label before Bazel 6.
