@@ -1,0 +1,288 @@
+// Functions of one number for the pointwise kernels, by the element type that
+// the result is rounded to: what float32 needs and what 16 bits can tell apart
+// differ by four decimal digits, and at full bandwidth a 16-bit element leaves
+// time for about 20 instructions.
+//
+// Relative errors for 16 bits: below 2^-19 of the result (a float16 rounding is
+// 2^-12, a bfloat16 one 2^-9) over the whole range, subnormal results included.
+// Those of float and double are the CUDA library's unless a function says so.
+
+#ifndef FLAGGEMS_KERNELS_CUDA_POINTWISE_MATH_CUH_
+#define FLAGGEMS_KERNELS_CUDA_POINTWISE_MATH_CUH_
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <type_traits>
+
+#include "flaggems/kernels/cuda/element.h"
+
+namespace flaggems {
+namespace kernels {
+namespace cuda {
+
+template <typename T>
+inline constexpr bool kIsHalfWidth =
+    std::is_same<T, __half>::value || std::is_same<T, __nv_bfloat16>::value;
+
+inline constexpr float kLog2E = 1.4426950408889634f;
+
+// 2^x within 2 ulp; subnormal results are right.
+__device__ __forceinline__ float Exp2Approx(float x) {
+  float y;
+  asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+// The same where a result below 2^-126 may be 0.
+__device__ __forceinline__ float Exp2Flushed(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+// 1 / x within 1 ulp; 0 for |x| > 2^126.
+__device__ __forceinline__ float ReciprocalFlushed(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+// The same; subnormal arguments and results are right.
+__device__ __forceinline__ float ReciprocalApprox(float x) {
+  float y;
+  asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ float SqrtApprox(float x) {
+  float y;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+template <typename T>
+__device__ __forceinline__ Compute<T> Exp(Compute<T> x) {
+  if constexpr (kIsHalfWidth<T>) {
+    return Exp2Approx(x * kLog2E);
+  } else if constexpr (std::is_same<T, float>::value) {
+    return expf(x);
+  } else {
+    return exp(x);
+  }
+}
+
+template <typename T>
+__device__ __forceinline__ Compute<T> Sqrt(Compute<T> x) {
+  if constexpr (kIsHalfWidth<T>) {
+    return SqrtApprox(x);
+  } else {
+    return sqrt(x);
+  }
+}
+
+template <typename T>
+__device__ __forceinline__ Compute<T> Reciprocal(Compute<T> x) {
+  if constexpr (kIsHalfWidth<T>) {
+    return ReciprocalApprox(x);
+  } else {
+    return Compute<T>(1) / x;
+  }
+}
+
+// v / (1 + exp(-x)), by exp(-|x|), which does not overflow: tails down to the
+// subnormal numbers are right.
+template <typename T>
+__device__ __forceinline__ Compute<T> MulSigmoid(Compute<T> v, Compute<T> x) {
+  using V = Compute<T>;
+  if constexpr (kIsHalfWidth<T>) {
+    const float e = Exp2Approx(fabsf(x) * -kLog2E);
+    const float r = v * ReciprocalFlushed(1.0f + e);
+    return x < 0.0f ? r * e : r;
+  } else {
+    const V e = Exp<T>(-fabs(x));
+    return (x < V(0) ? v * e : v) / (V(1) + e);
+  }
+}
+
+template <typename T>
+__device__ __forceinline__ Compute<T> Sigmoid(Compute<T> x) {
+  return MulSigmoid<T>(Compute<T>(1), x);
+}
+
+template <typename T>
+__device__ __forceinline__ Compute<T> Tanh(Compute<T> x) {
+  if constexpr (kIsHalfWidth<T>) {
+    // 1 - 2 / (1 + exp(2 |x|)) cancels below 0.5, where the odd polynomial
+    // is within 2^-20.
+    const float a = fabsf(x);
+    const float e = Exp2Flushed(a * (2 * kLog2E));
+    const float large = copysignf(1.0f - 2.0f * ReciprocalFlushed(1.0f + e), x);
+    const float s = x * x;
+    float p = -0.04475063814307413f;
+    p = p * s + 0.1320535949803016f;
+    p = p * s - 0.33328159318324113f;
+    return a < 0.5f ? x * fmaf(s, p, 1.0f) : large;  // -0 stays -0
+  } else {
+    return tanh(x);
+  }
+}
+
+template <typename T>
+__device__ __forceinline__ Compute<T> Log(Compute<T> x) {
+  if constexpr (kIsHalfWidth<T>) {
+    // lg2.approx is within 2^-22 of the logarithm, in absolute terms near 1.
+    float y;
+    asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    const float d = x - 1.0f;
+    float p = -0.25f;
+    p = p * d + 0.33333333f;
+    p = p * d - 0.5f;
+    return fabsf(d) < 0.04f ? d + d * (d * p) : y * 0.69314718f;
+  } else {
+    return log(x);
+  }
+}
+
+// x^e for x >= 0 and a finite e, within 2^-17 + |e| 2^-22 of the result; NaN
+// for NaN.
+__device__ __forceinline__ float PowPositive(float x, float e) {
+  // x = 2^k m, m in [0.75, 1.5): the logarithm of m alone keeps its digits. A
+  // zero, an infinity, NaN and a subnormal number go whole.
+  constexpr int kThreeQuarters = 0x3f400000;
+  constexpr float kRound = 12582912.0f;  // 1.5 2^23
+  const int bits = __float_as_int(x);
+  const int k = (bits - kThreeQuarters) >> 23;
+  const bool normal = x >= 1.17549435e-38f && x < INFINITY;
+  const float m = normal ? __int_as_float(bits - (k << 23)) : x;
+  const float whole =
+      normal ? __int_as_float(__float_as_int(kRound) + k) - kRound : 0.0f;
+  float log2;
+  asm("lg2.approx.f32 %0, %1;" : "=f"(log2) : "f"(m));
+  return Exp2Approx(fmaf(e, log2, e * whole));
+}
+
+template <typename T>
+__device__ __forceinline__ Compute<T> Erf(Compute<T> x) {
+  if constexpr (kIsHalfWidth<T>) {
+    // x times the polynomial of x^2 of least relative error, 9e-7; beyond 2.7
+    // the result rounds to 1 in either type.
+    float c;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(x), "f"(2.7f));
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(c), "f"(-2.7f));
+    // In x^2 less the middle of its range: powers of x^2 itself would cancel.
+    const float s = fmaf(c, c, -3.645f);
+    float p = -7.762142040235176e-09f;
+    p = p * s + 8.852940425185807e-08f;
+    p = p * s - 6.425873948501248e-07f;
+    p = p * s + 5.467496976052644e-06f;
+    p = p * s - 4.505640754359774e-05f;
+    p = p * s + 0.0003200633218511939f;
+    p = p * s - 0.0020304014906287193f;
+    p = p * s + 0.01182593870908022f;
+    p = p * s - 0.06730785965919495f;
+    p = p * s + 0.5201513767242432f;
+    return c * p;
+  } else {
+    return erf(x);
+  }
+}
+
+// The sine, or the cosine.
+template <typename T, bool kCosine>
+__device__ __forceinline__ Compute<T> Sin(Compute<T> x) {
+  if constexpr (kIsHalfWidth<T>) {
+    // x less the nearest multiple of pi; the cosine's, less half of pi, is a
+    // sine of its own. With pi in two parts, both positive so that -0 stays
+    // -0, the rest is exact to 2^-30 where the multiple has 16 bits; larger
+    // arguments take the library's way.
+    if (!(fabsf(x) < 65536.0f)) return kCosine ? cosf(x) : sinf(x);
+    constexpr float kRound = 12582912.0f;  // 1.5 2^23
+    const float shifted = kCosine ? fmaf(x, 0.318309886f, -0.5f) + kRound
+                                  : fmaf(x, 0.318309886f, kRound);
+    const float multiple = shifted - kRound + (kCosine ? 0.5f : 0.0f);
+    float r = fmaf(multiple, -3.1415925025939941f, x);
+    r = fmaf(multiple, -1.5099579909783765e-7f, r);
+    // sin(r) / r over [-pi / 2, pi / 2].
+    const float s = r * r;
+    float p = 2.6018724383902736e-06f;
+    p = p * s - 0.00019807404896710068f;
+    p = p * s + 0.008333024568855762f;
+    p = p * s - 0.16666656732559204f;
+    p = p * s + 1.0f;
+    const unsigned sign = (__float_as_uint(shifted) ^ kCosine) << 31;
+    return __int_as_float(__float_as_int(r * p) ^ static_cast<int>(sign));
+  } else {
+    return kCosine ? cos(x) : sin(x);
+  }
+}
+
+// log(1 + exp(x)).
+template <typename T>
+__device__ __forceinline__ Compute<T> LogOnePlusExp(Compute<T> x) {
+  if constexpr (kIsHalfWidth<T>) {
+    // max(x, 0) + log(1 + e), e = exp(-|x|) in [0, 1]: e times the polynomial
+    // of least relative error, 2e-7.
+    const float e = Exp2Approx(fabsf(x) * -kLog2E);
+    float p = -0.008539206348359585f;
+    p = p * e + 0.04408962279558182f;
+    p = p * e - 0.10768169909715652f;
+    p = p * e + 0.17745240032672882f;
+    p = p * e - 0.24495463073253632f;
+    p = p * e + 0.33275479078292847f;
+    p = p * e - 0.4999740421772003f;
+    p = p * e + 0.9999998211860657f;
+    return fmaf(e, p, fmaxf(x, 0.0f));
+  } else {
+    return log1p(Exp<T>(x));
+  }
+}
+
+// The distribution function of the normal distribution, without the
+// cancellation of 1 + erf(x / sqrt(2)) in the tail.
+template <typename T>
+__device__ __forceinline__ Compute<T> NormalCdf(Compute<T> x) {
+  if constexpr (std::is_same<T, double>::value) {
+    return 0.5 * erfc(x * -0.70710678118654752440);
+  } else {
+    // erfc(z) = exp(-z^2) t q(t), z = |x| / sqrt(2), t = 1 / (1 + z / 2); q is
+    // the polynomial of least relative error over z in [0, 10], halved here:
+    // 1.4e-6 for 16 bits, 4.3e-8 for float32.
+    const float t = ReciprocalFlushed(1.0f + 0.353553391f * fabsf(x));
+    float q;
+    if constexpr (kIsHalfWidth<T>) {
+      q = 0.04410202353866487f;
+      q = q * t - 0.17836860003668578f;
+      q = q * t + 0.19461155797606358f;
+      q = q * t + 0.018945846131569317f;
+      q = q * t + 0.14075168584351538f;
+      q = q * t + 0.1387911069482225f;
+      q = q * t + 0.14116570339958798f;
+    } else {
+      q = -0.02953448347387764f;
+      q = q * t + 0.14228749643695426f;
+      q = q * t - 0.24359997639287756f;
+      q = q * t + 0.1390336074688377f;
+      q = q * t - 0.01331284979308159f;
+      q = q * t + 0.10134344112747895f;
+      q = q * t + 0.12155187978833691f;
+      q = q * t + 0.141187654475968f;
+      q = q * t + 0.14104320892036826f;
+    }
+    const float tail = q * t * Exp2Flushed(x * x * (-0.5f * kLog2E));
+    return x < 0.0f ? tail : 1.0f - tail;
+  }
+}
+
+// gelu by tanh is x sigmoid(u), u = scale (x + cubic x^3): x (1 + tanh(u / 2))
+// / 2 without its cancellation.
+inline constexpr double kGeluTanhScale = 1.5957691216057307117597842397375;
+inline constexpr double kGeluTanhCubic = 0.044715;
+
+template <typename T>
+__device__ __forceinline__ Compute<T> GeluTanhArgument(Compute<T> x) {
+  using V = Compute<T>;
+  return V(kGeluTanhScale) * x * (V(1) + V(kGeluTanhCubic) * x * x);
+}
+
+}  // namespace cuda
+}  // namespace kernels
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_KERNELS_CUDA_POINTWISE_MATH_CUH_
