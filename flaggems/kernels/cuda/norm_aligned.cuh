@@ -1,0 +1,244 @@
+// Norms of rows of whole vectors (aligned_row.cuh). Formulas as in
+// norm_rows.cuh.
+
+#ifndef FLAGGEMS_KERNELS_CUDA_NORM_ALIGNED_CUH_
+#define FLAGGEMS_KERNELS_CUDA_NORM_ALIGNED_CUH_
+
+#include <cstdint>
+
+#include "flaggems/kernels/cuda/aligned_row.cuh"
+#include "flaggems/kernels/cuda/norm_data.cuh"
+
+namespace flaggems {
+namespace kernels {
+namespace cuda {
+namespace internal_norm {
+
+// gamma and beta of vector `at` of a row. kGroup: of all its elements.
+template <Kind kKind, typename T, typename S>
+__device__ __forceinline__ void LoadVectorAffine(const NormData<T, S>& data,
+                                                 int at, int64_t first_channel,
+                                                 float (&gamma)[kVecWidth<T>],
+                                                 float (&beta)[kVecWidth<T>]) {
+  constexpr int kWidth = kVecWidth<T>;
+  if constexpr (kKind == Kind::kGroup) {
+    const int64_t channel =
+        first_channel +
+        data.channels.fast.Quotient(static_cast<uint32_t>(at * kWidth));
+    const float g =
+        data.gamma == nullptr ? 1.0f : ToCompute(__ldg(data.gamma + channel));
+    const float b =
+        data.beta == nullptr ? 0.0f : ToCompute(__ldg(data.beta + channel));
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) {
+      gamma[j] = g;
+      beta[j] = b;
+    }
+  } else {
+    if (data.gamma != nullptr) {
+      Unpack<T>(__ldg(reinterpret_cast<const uint4*>(data.gamma) + at), gamma);
+    } else {
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) gamma[j] = 1;
+    }
+    if (kKind == Kind::kLayer && data.beta != nullptr) {
+      Unpack<T>(__ldg(reinterpret_cast<const uint4*>(data.beta) + at), beta);
+    } else {
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) beta[j] = 0;
+    }
+  }
+}
+
+template <Kind kKind, typename T, typename S, int kVectors, Team kTeam,
+          bool kPrefetch>
+__global__ void __launch_bounds__(1024)
+    NormAlignedKernel(const __grid_constant__ AlignedPlan plan,
+                      const __grid_constant__ NormData<T, S> data) {
+  constexpr int kWidth = kVecWidth<T>;
+  constexpr bool kExact = sizeof(T) == 4;
+  AlignedRow<kVectors, kTeam, kPrefetch> row(plan, data.in);
+  const float n = static_cast<float>(plan.vectors * kWidth);
+  do {
+    uint4 x[kVectors];
+    row.Load(data.in, make_uint4(0, 0, 0, 0), x);
+    float sums[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+      float f[kWidth];
+      Unpack<T>(x[i], f);
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) {
+        sums[j % 4] = kKind == Kind::kRms ? fmaf(f[j], f[j], sums[j % 4])
+                                          : sums[j % 4] + f[j];
+      }
+    }
+    float m2 =
+        row.Reduce((sums[0] + sums[1]) + (sums[2] + sums[3]), Sum(), 0.0f);
+    row.Prefetch(data.in);
+    float mean = 0;
+    float shift = 0;
+    if constexpr (kKind != Kind::kRms) {
+      mean = m2 / n;
+      if constexpr (!kExact) Renew(x);
+      float squares[4] = {0, 0, 0, 0};
+      float rest[2] = {0, 0};
+#pragma unroll
+      for (int i = 0; i < kVectors; ++i) {
+        if (!row.Has(i)) continue;
+        float f[kWidth];
+        Unpack<T>(x[i], f);
+#pragma unroll
+        for (int j = 0; j < kWidth; ++j) {
+          const float d = f[j] - mean;
+          squares[j % 4] = fmaf(d, d, squares[j % 4]);
+          if constexpr (kExact) rest[j % 2] += d;
+        }
+      }
+      m2 = (squares[0] + squares[1]) + (squares[2] + squares[3]);
+      if constexpr (kExact) {
+        const Pair<float> both = row.Reduce(Pair<float>{rest[0] + rest[1], m2},
+                                            SumPairs(), Pair<float>{0, 0});
+        // Infinities: the mean stays.
+        shift = isfinite(both.a) ? both.a / n : 0.0f;
+        m2 = fmaf(-shift, both.a, both.b);
+        m2 = m2 < 0 ? 0.0f : m2;  // NaN stays
+      } else {
+        m2 = row.Reduce(m2, Sum(), 0.0f);
+      }
+    }
+    const float rstd = 1.0f / sqrtf(m2 / n + data.eps);
+    if (row.leader()) {
+      if constexpr (kKind != Kind::kRms) {
+        data.mean[row.row()] = FromCompute<S>(WrittenMean(mean + shift));
+      }
+      data.rstd[row.row()] = FromCompute<S>(rstd);
+    }
+    const int64_t first_channel =
+        kKind == Kind::kGroup
+            ? row.row() % data.channels.groups * data.channels.channels
+            : 0;
+    if constexpr (!kExact) Renew(x);
+    uint4* out = row.Out(data.out);
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+      if (!row.Has(i)) continue;
+      float gamma[kWidth];
+      float beta[kWidth];
+      LoadVectorAffine<kKind>(data, row.At(i), first_channel, gamma, beta);
+      float f[kWidth];
+      Unpack<T>(x[i], f);
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) {
+        if constexpr (kKind == Kind::kRms) {
+          f[j] = f[j] * rstd * gamma[j];
+        } else {
+          f[j] -= mean;
+          if constexpr (kExact) f[j] -= shift;
+          f[j] = fmaf(f[j] * rstd, gamma[j], beta[j]);
+        }
+      }
+      __stcs(out + row.At(i), Pack<T>(f));
+    }
+  } while (row.Next());
+  row.Finish();
+}
+
+// Single elements: short rows of odd length.
+template <Kind kKind, typename T, typename S>
+__global__ void __launch_bounds__(128)
+    NormNarrowKernel(const __grid_constant__ NarrowPlan plan,
+                     const __grid_constant__ NormData<T, S> data) {
+  const NarrowRow row(plan);
+  const float n = static_cast<float>(plan.n);
+  float x[kNarrowItems];
+  row.Load(data.in, 0.0f, x);
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < kNarrowItems; ++i) {
+    sum = kKind == Kind::kRms ? fmaf(x[i], x[i], sum) : sum + x[i];
+  }
+  float m2 = row.Reduce(sum, Sum());
+  float mean = 0;
+  if constexpr (kKind != Kind::kRms) {
+    mean = m2 / n;
+    float rest = 0;
+#pragma unroll
+    for (int i = 0; i < kNarrowItems; ++i) {
+      x[i] = row.Has(i) ? x[i] - mean : 0.0f;
+      rest += x[i];
+    }
+    // The mean, corrected by the mean of the deviations. Infinities: it stays.
+    const float shift = row.Reduce(rest, Sum()) / n;
+    if (isfinite(shift)) {
+      mean += shift;
+#pragma unroll
+      for (int i = 0; i < kNarrowItems; ++i) x[i] -= shift;
+    }
+    float squares = 0;
+#pragma unroll
+    for (int i = 0; i < kNarrowItems; ++i) {
+      if (row.Has(i)) squares = fmaf(x[i], x[i], squares);
+    }
+    m2 = row.Reduce(squares, Sum());
+  }
+  const float rstd = 1.0f / sqrtf(m2 / n + data.eps);
+  if (row.leader()) {
+    if constexpr (kKind != Kind::kRms) {
+      data.mean[row.row()] = FromCompute<S>(WrittenMean(mean));
+    }
+    data.rstd[row.row()] = FromCompute<S>(rstd);
+  }
+  const int64_t first_channel =
+      kKind == Kind::kGroup
+          ? row.row() % data.channels.groups * data.channels.channels
+          : 0;
+#pragma unroll
+  for (int i = 0; i < kNarrowItems; ++i) {
+    if (!row.Has(i)) continue;
+    int64_t w = row.At(i);
+    if constexpr (kKind == Kind::kGroup) {
+      w = first_channel + data.channels.fast.Quotient(row.At(i));
+    }
+    const float gamma =
+        data.gamma == nullptr ? 1.0f : ToCompute(__ldg(data.gamma + w));
+    if constexpr (kKind == Kind::kRms) {
+      row.Store(data.out, i, x[i] * rstd * gamma);
+    } else {
+      const float beta =
+          data.beta == nullptr ? 0.0f : ToCompute(__ldg(data.beta + w));
+      row.Store(data.out, i, fmaf(x[i] * rstd, gamma, beta));
+    }
+  }
+}
+
+template <Kind kKind, typename T, typename S>
+bool HasAligned(const NormData<T, S>& data, int64_t n) {
+  if (n % kVecWidth<T> != 0 || !IsAligned(data.in, 16) ||
+      !IsAligned(data.out, 16)) {
+    return false;
+  }
+  if (kKind == Kind::kGroup) {
+    return data.channels.channel_size % kVecWidth<T> == 0;
+  }
+  return IsAligned(data.gamma, 16) && IsAligned(data.beta, 16);
+}
+
+template <Kind kKind, typename T, typename S>
+cudaError_t LaunchNormAligned(const AlignedPlan& plan, int multiprocessors,
+                              const NormData<T, S>& data, cudaStream_t stream) {
+  return ForAlignedPlan(plan, [&](auto team, auto vectors, auto prefetch) {
+    return LaunchAligned(
+        plan, multiprocessors,
+        &NormAlignedKernel<kKind, T, S, decltype(vectors)::value,
+                           decltype(team)::value, decltype(prefetch)::value>,
+        stream, data);
+  });
+}
+
+}  // namespace internal_norm
+}  // namespace cuda
+}  // namespace kernels
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_KERNELS_CUDA_NORM_ALIGNED_CUH_

@@ -1,0 +1,507 @@
+// Gradients of layer norm and RMS norm: the device code of
+// op_layer_norm_backward.cu and op_rms_norm_backward.cu.
+//
+// With x^ = (in - mean) rstd and h = grad_out gamma, for each row of n:
+//   grad_in = rstd (h - mean(h) - x^ mean(h x^))      (RMS norm: no mean(h))
+// and over the rows: grad_gamma = sum(grad_out x^), grad_beta = sum(grad_out).
+
+#ifndef FLAGGEMS_KERNELS_CUDA_NORM_BACKWARD_ROWS_CUH_
+#define FLAGGEMS_KERNELS_CUDA_NORM_BACKWARD_ROWS_CUH_
+
+#include <cstdint>
+
+#include "flaggems/kernels/cuda/aligned_row.cuh"
+#include "flaggems/kernels/cuda/norm_backward_shape.h"
+#include "flaggems/kernels/cuda/row_tile.cuh"
+
+namespace flaggems {
+namespace kernels {
+namespace cuda {
+namespace internal_norm {
+
+template <typename C>
+struct RowSums {
+  C h;   // of h
+  C hx;  // of h x^
+};
+
+struct AddRowSums {
+  template <typename C>
+  __device__ __forceinline__ RowSums<C> operator()(const RowSums<C>& a,
+                                                   const RowSums<C>& b) const {
+    return {a.h + b.h, a.hx + b.hx};
+  }
+};
+
+// h in place of grad_out, x^ in place of the input.
+template <typename T, typename Tile>
+__device__ __forceinline__ void LoadTerms(const Tile& tile, const T* grad_out,
+                                          const T* in, const T* gamma,
+                                          typename Tile::C mean,
+                                          typename Tile::C rstd,
+                                          typename Tile::C (&h)[Tile::kItems],
+                                          typename Tile::C (&x)[Tile::kItems]) {
+  using C = typename Tile::C;
+  // Past the ends: h = 0, and x^ = 0 unless an infinite mean or rstd.
+  tile.Load(grad_out, C{0}, h);
+  tile.Load(in, C{0}, x);
+#pragma unroll
+  for (int i = 0; i < Tile::kVectors; ++i) {
+    C w[Tile::kWidth];
+#pragma unroll
+    for (int j = 0; j < Tile::kWidth; ++j) w[j] = 1;
+    if (gamma != nullptr) tile.LoadWeights(gamma, i, w);
+#pragma unroll
+    for (int j = 0; j < Tile::kWidth; ++j) {
+      const int item = i * Tile::kWidth + j;
+      h[item] *= w[j];
+      x[item] = (x[item] - mean) * rstd;
+    }
+  }
+}
+
+template <bool kRms, bool kResident, typename T, int kVectors,
+          int kWidth = kVecWidth<T>>
+__global__ void __launch_bounds__(kResident ? 1024 : 512)
+    NormBackwardRowsKernel(RowPlan plan, const T* grad_out, const T* in,
+                           const Compute<T>* means, const Compute<T>* rstds,
+                           const T* gamma, T* grad_in) {
+  using Tile = RowTile<T, kVectors, kWidth>;
+  using C = typename Tile::C;
+  __shared__ RowShared shared;
+  Tile tile(plan, grad_out, &shared);
+  const C mean = kRms ? C{0} : means[tile.row()];
+  const C rstd = rstds[tile.row()];
+  C h[Tile::kItems];
+  C x[Tile::kItems];
+  RowSums<C> sums = {0, 0};
+  const int64_t chunks = kResident ? 1 : tile.chunks();
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    if constexpr (!kResident) tile.SetChunk(chunk);
+    LoadTerms(tile, grad_out, in, gamma, mean, rstd, h, x);
+    tile.ForEach([&](int i) {
+      if constexpr (!kRms) sums.h += h[i];
+      sums.hx = fma(h[i], x[i], sums.hx);
+    });
+  }
+  sums = tile.Reduce(sums, AddRowSums(), RowSums<C>{0, 0});
+  const C n = static_cast<C>(plan.n);
+  const C mean_h = sums.h / n;
+  const C mean_hx = sums.hx / n;
+  for (int64_t chunk = chunks - 1; chunk >= 0; --chunk) {
+    if constexpr (!kResident) {
+      tile.SetChunk(chunk);
+      LoadTerms(tile, grad_out, in, gamma, mean, rstd, h, x);
+    }
+#pragma unroll
+    for (int i = 0; i < Tile::kItems; ++i) {
+      h[i] = rstd * fma(-x[i], mean_hx, h[i] - mean_h);
+    }
+    tile.Store(grad_in, h);
+  }
+  tile.Finish();
+}
+
+// Rows of whole vectors (aligned_row.cuh).
+template <bool kRms, typename T, int kVectors, Team kTeam>
+__global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
+    NormBackwardAlignedKernel(const __grid_constant__ AlignedPlan plan,
+                              const T* grad_out, const T* in,
+                              const float* means, const float* rstds,
+                              const T* gamma, T* grad_in) {
+  constexpr int kWidth = kVecWidth<T>;
+  AlignedRow<kVectors, kTeam, false> row(plan, grad_out);
+  uint4 grads[kVectors];
+  uint4 x[kVectors];
+  const uint4 zero = make_uint4(0, 0, 0, 0);
+  row.Load(grad_out, zero, grads);
+  row.Load(in, zero, x);
+  const float mean = kRms ? 0.0f : means[row.row()];
+  const float rstd = rstds[row.row()];
+  // h and x^ of a vector.
+  const auto terms = [&](int i, float(&h)[kWidth], float(&f)[kWidth]) {
+    Unpack<T>(grads[i], h);
+    Unpack<T>(x[i], f);
+    if (gamma != nullptr) {
+      float w[kWidth];
+      Unpack<T>(__ldg(reinterpret_cast<const uint4*>(gamma) + row.At(i)), w);
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) h[j] *= w[j];
+    }
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) f[j] = (f[j] - mean) * rstd;
+  };
+  RowSums<float> sums = {0, 0};
+#pragma unroll
+  for (int i = 0; i < kVectors; ++i) {
+    if (!row.Has(i)) continue;
+    float h[kWidth];
+    float f[kWidth];
+    terms(i, h, f);
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) {
+      if constexpr (!kRms) sums.h += h[j];
+      sums.hx = fmaf(h[j], f[j], sums.hx);
+    }
+  }
+  if constexpr (kRms) {
+    sums.hx = row.Reduce(sums.hx, Sum(), 0.0f);
+  } else {
+    sums = row.Reduce(sums, AddRowSums(), RowSums<float>{0, 0});
+  }
+  const float n = static_cast<float>(plan.vectors * kWidth);
+  const float mean_h = sums.h / n;
+  const float mean_hx = sums.hx / n;
+  Renew(grads);
+  Renew(x);
+  uint4* out = row.Out(grad_in);
+#pragma unroll
+  for (int i = 0; i < kVectors; ++i) {
+    if (!row.Has(i)) continue;
+    float h[kWidth];
+    float f[kWidth];
+    terms(i, h, f);
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) {
+      h[j] = rstd * fmaf(-f[j], mean_hx, h[j] - mean_h);
+    }
+    __stcs(out + row.At(i), Pack<T>(h));
+  }
+}
+
+constexpr int kColumnThreads = 8;  // rows of threads of a block
+
+// Sums of a slice of the rows for kWidth columns a thread; written to
+// partials[slice][2][n].
+template <bool kRms, int kWidth, typename T>
+__global__ void __launch_bounds__(kWarp* kColumnThreads)
+    NormColumnsKernel(int64_t rows, int64_t n, int64_t rows_per_slice,
+                      const T* __restrict__ grad_out, const T* __restrict__ in,
+                      const Compute<T>* __restrict__ means,
+                      const Compute<T>* __restrict__ rstds,
+                      Compute<T>* __restrict__ partials) {
+  using C = Compute<T>;
+  __shared__ C shared[kColumnThreads][kWarp * kWidth + 1];
+  const int64_t column = (int64_t{blockIdx.x} * kWarp + threadIdx.x) * kWidth;
+  const int64_t begin = blockIdx.y * rows_per_slice;
+  const int64_t end =
+      begin + rows_per_slice < rows ? begin + rows_per_slice : rows;
+  C gamma[kWidth] = {};
+  C beta[kWidth] = {};
+  if (column < n) {
+    const auto add = [&](const Vec<T, kWidth>& g, const Vec<T, kWidth>& x,
+                         C mean, C rstd) {
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) {
+        const C grad = ToCompute(g.at[j]);
+        gamma[j] = fma(grad, (ToCompute(x.at[j]) - mean) * rstd, gamma[j]);
+        if constexpr (!kRms) beta[j] += grad;
+      }
+    };
+    constexpr int kUnroll = 4;
+    int64_t row = begin + threadIdx.y;
+    for (; row + (kUnroll - 1) * kColumnThreads < end;
+         row += kUnroll * kColumnThreads) {
+      Vec<T, kWidth> g[kUnroll];
+      Vec<T, kWidth> x[kUnroll];
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) {
+        const int64_t at = (row + u * kColumnThreads) * n + column;
+        g[u] = LoadVec<kWidth>(grad_out + at);
+        x[u] = LoadVec<kWidth>(in + at);
+      }
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) {
+        const int64_t r = row + u * kColumnThreads;
+        add(g[u], x[u], kRms ? C{0} : means[r], rstds[r]);
+      }
+    }
+    for (; row < end; row += kColumnThreads) {
+      const int64_t at = row * n + column;
+      add(LoadVec<kWidth>(grad_out + at), LoadVec<kWidth>(in + at),
+          kRms ? C{0} : means[row], rstds[row]);
+    }
+  }
+#pragma unroll
+  for (int part = 0; part < (kRms ? 1 : 2); ++part) {
+    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) {
+      shared[threadIdx.y][threadIdx.x * kWidth + j] =
+          part == 0 ? gamma[j] : beta[j];
+    }
+    __syncthreads();
+    const int thread = threadIdx.y * kWarp + threadIdx.x;
+    for (int c = thread; c < kWarp * kWidth; c += kWarp * kColumnThreads) {
+      const int64_t at = int64_t{blockIdx.x} * kWarp * kWidth + c;
+      if (at >= n) continue;
+      C sum = 0;
+#pragma unroll
+      for (int y = 0; y < kColumnThreads; ++y) sum += shared[y][c];
+      partials[(int64_t{blockIdx.y} * 2 + part) * n + at] = sum;
+    }
+  }
+}
+
+// Sums the slices.
+template <typename T>
+__global__ void __launch_bounds__(kWarp* kColumnThreads)
+    NormColumnSumsKernel(int64_t n, int slices,
+                         const Compute<T>* __restrict__ partials,
+                         T* __restrict__ grad_gamma,
+                         T* __restrict__ grad_beta) {
+  using C = Compute<T>;
+  __shared__ C shared[kColumnThreads][kWarp + 1];
+  const int64_t column = int64_t{blockIdx.x} * kWarp + threadIdx.x;
+#pragma unroll
+  for (int part = 0; part < 2; ++part) {
+    T* const out = part == 0 ? grad_gamma : grad_beta;
+    if (out == nullptr) continue;
+    C sum = 0;
+    if (column < n) {
+#pragma unroll 4
+      for (int s = threadIdx.y; s < slices; s += kColumnThreads) {
+        sum += partials[(int64_t{s} * 2 + part) * n + column];
+      }
+    }
+    __syncthreads();
+    shared[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y == 0 && column < n) {
+#pragma unroll
+      for (int y = 1; y < kColumnThreads; ++y) sum += shared[y][threadIdx.x];
+      out[column] = FromCompute<T>(sum);
+    }
+  }
+}
+
+// Few short rows: all gradients by one launch, as launches are most of the
+// time. The first column_blocks blocks have kSmallColumns columns each, the
+// others a row for each warp.
+constexpr int kSmall = 1024;  // rows, and elements of a row, at most
+constexpr int kSmallThreads = 512;
+constexpr int kSmallColumns = 16;
+
+template <bool kRms, typename T>
+__global__ void __launch_bounds__(kSmallThreads)
+    NormBackwardSmallKernel(int rows, int n, int column_blocks,
+                            const __grid_constant__ NormGradients g) {
+  constexpr int kWarps = kSmallThreads / kWarp;
+  const T* const grad_out = static_cast<const T*>(g.grad_out);
+  const T* const in = static_cast<const T*>(g.in);
+  const float* const means = static_cast<const float*>(g.mean);
+  const float* const rstds = static_cast<const float*>(g.rstd);
+  const int block = static_cast<int>(blockIdx.x);
+  const int thread = static_cast<int>(threadIdx.x);
+  const int lane = thread % kWarp;
+  const int warp = thread / kWarp;
+  if (block < column_blocks) {
+    constexpr int kStep = kSmallThreads / kSmallColumns;
+    constexpr int kUnroll = 8;
+    __shared__ float shared[2][kWarps][kSmallColumns];
+    const int x = thread % kSmallColumns;
+    const int column = block * kSmallColumns + x;
+    float gamma = 0;
+    float beta = 0;
+    if (column < n) {
+      for (int first = thread / kSmallColumns; first < rows;
+           first += kUnroll * kStep) {
+        float grads[kUnroll];
+        float terms[kUnroll];
+#pragma unroll
+        for (int u = 0; u < kUnroll; ++u) {
+          const int row = first + u * kStep;
+          grads[u] = 0;
+          terms[u] = 0;
+          if (row < rows) {
+            grads[u] = ToCompute(grad_out[row * n + column]);
+            terms[u] =
+                (ToCompute(in[row * n + column]) - (kRms ? 0.0f : means[row])) *
+                rstds[row];
+          }
+        }
+#pragma unroll
+        for (int u = 0; u < kUnroll; ++u) {
+          gamma = fmaf(grads[u], terms[u], gamma);
+          beta += grads[u];
+        }
+      }
+    }
+    // The two rows of columns of a warp, then the warps.
+    gamma += __shfl_xor_sync(kFullWarp, gamma, kSmallColumns);
+    beta += __shfl_xor_sync(kFullWarp, beta, kSmallColumns);
+    if (lane < kSmallColumns) {
+      shared[0][warp][lane] = gamma;
+      shared[1][warp][lane] = beta;
+    }
+    __syncthreads();
+    if (thread < 2 * kSmallColumns && column < n) {
+      const int part = thread / kSmallColumns;
+      T* const out = static_cast<T*>(part == 0 ? g.grad_gamma : g.grad_beta);
+      if (out == nullptr) return;
+      float sum = 0;
+#pragma unroll
+      for (int w = 0; w < kWarps; ++w) sum += shared[part][w][x];
+      out[column] = FromCompute<T>(sum);
+    }
+    return;
+  }
+  const int row = (block - column_blocks) * kWarps + warp;
+  if (row >= rows) return;
+  const T* const weights = static_cast<const T*>(g.gamma);
+  const float mean = kRms ? 0.0f : means[row];
+  const float rstd = rstds[row];
+  constexpr int kItems = kSmall / kWarp;
+  float h[kItems];
+  float f[kItems];
+  RowSums<float> sums = {0, 0};
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    const int at = lane + i * kWarp;
+    h[i] = 0;
+    f[i] = 0;
+    if (at < n) {
+      h[i] = ToCompute(grad_out[row * n + at]);
+      f[i] = ToCompute(in[row * n + at]);
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    const int at = lane + i * kWarp;
+    if (at >= n) continue;
+    if (weights != nullptr) h[i] *= ToCompute(__ldg(weights + at));
+    f[i] = (f[i] - mean) * rstd;
+    if constexpr (!kRms) sums.h += h[i];
+    sums.hx = fmaf(h[i], f[i], sums.hx);
+  }
+  sums = WarpReduce(sums, AddRowSums());
+  const float mean_h = sums.h / static_cast<float>(n);
+  const float mean_hx = sums.hx / static_cast<float>(n);
+  T* const out = static_cast<T*>(g.grad_in) + row * n;
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    const int at = lane + i * kWarp;
+    if (at < n) {
+      out[at] = FromCompute<T>(rstd * fmaf(-f[i], mean_hx, h[i] - mean_h));
+    }
+  }
+}
+
+template <bool kRms, typename T>
+cudaError_t LaunchSmall(const NormShape& shape, const NormGradients& g,
+                        cudaStream_t stream) {
+  constexpr int kRows = kSmallThreads / kWarp;  // of a block
+  const int rows = static_cast<int>(shape.rows);
+  const int n = static_cast<int>(shape.n);
+  const int column_blocks = (n + kSmallColumns - 1) / kSmallColumns;
+  const int blocks = column_blocks + (rows + kRows - 1) / kRows;
+  NormBackwardSmallKernel<kRms, T>
+      <<<blocks, kSmallThreads, 0, stream>>>(rows, n, column_blocks, g);
+  return cudaGetLastError();
+}
+
+template <bool kRms, typename T>
+cudaError_t LaunchGradIn(const NormShape& shape, const NormGradients& g,
+                         cudaStream_t stream) {
+  using C = Compute<T>;
+  const T* grad_out = static_cast<const T*>(g.grad_out);
+  const T* in = static_cast<const T*>(g.in);
+  const C* mean = static_cast<const C*>(g.mean);
+  const C* rstd = static_cast<const C*>(g.rstd);
+  const T* gamma = static_cast<const T*>(g.gamma);
+  T* grad_in = static_cast<T*>(g.grad_in);
+  // Double takes the general kernels only: not worth the compiler's time.
+  if constexpr (sizeof(T) < 8) {
+    if (shape.n % kVecWidth<T> == 0 && IsAligned(grad_out, 16) &&
+        IsAligned(in, 16) && IsAligned(gamma, 16) && IsAligned(grad_in, 16)) {
+      const AlignedPlan plan =
+          PlanAligned(shape.rows, shape.n / kVecWidth<T>, shape.capability);
+      if (IsSimple(plan)) {
+        return ForSimplePlan(plan, [&](auto team, auto vectors) {
+          return LaunchAligned(
+              plan, shape.multiprocessors,
+              &NormBackwardAlignedKernel<kRms, T, decltype(vectors)::value,
+                                         decltype(team)::value>,
+              stream, grad_out, in, mean, rstd, gamma, grad_in);
+        });
+      }
+    }
+  }
+  if (shape.n <= kNarrowTile && shape.n % kVecWidth<T> != 0) {
+    return LaunchRows(PlanRows<4, T, 1>(grad_out, shape.rows, shape.n, 1),
+                      &NormBackwardRowsKernel<kRms, true, T, 4, 1>, stream,
+                      grad_out, in, mean, rstd, gamma, grad_in);
+  }
+  if (shape.n <= (kWarp - 1) * kVecWidth<T>) {
+    return LaunchRows(PlanRows<1>(grad_out, shape.rows, shape.n, 1),
+                      &NormBackwardRowsKernel<kRms, true, T, 1>, stream,
+                      grad_out, in, mean, rstd, gamma, grad_in);
+  }
+  constexpr int kVectors = kManyVectors<T> / 2;
+  const int max_cluster = shape.capability >= 90 ? 8 : 1;
+  RowPlan plan = PlanRows<kVectors>(grad_out, shape.rows, shape.n, max_cluster);
+  if (!plan.streamed) {
+    return LaunchRows(plan, &NormBackwardRowsKernel<kRms, true, T, kVectors>,
+                      stream, grad_out, in, mean, rstd, gamma, grad_in);
+  }
+  plan = PlanRows<kVectors>(grad_out, shape.rows, shape.n, max_cluster,
+                            /*multiprocessors=*/0, /*max_threads=*/512);
+  return LaunchRows(plan, &NormBackwardRowsKernel<kRms, false, T, kVectors>,
+                    stream, grad_out, in, mean, rstd, gamma, grad_in);
+}
+
+template <bool kRms, typename T>
+cudaError_t LaunchGradWeights(const NormShape& shape, const NormGradients& g,
+                              cudaStream_t stream) {
+  using C = Compute<T>;
+  constexpr int kWide = kVecWidth<T>;
+  const int slices = NormBackwardSlices(shape);
+  const int64_t rows_per_slice = (shape.rows + slices - 1) / slices;
+  const bool wide =
+      shape.n % kWide == 0 && IsAligned(g.grad_out, 16) && IsAligned(g.in, 16);
+  const int columns = kWarp * (wide ? kWide : 1);
+  const dim3 grid(static_cast<unsigned>((shape.n + columns - 1) / columns),
+                  slices);
+  const dim3 block(kWarp, kColumnThreads);
+  const auto kernel = wide ? &NormColumnsKernel<kRms, kWide, T>
+                           : &NormColumnsKernel<kRms, 1, T>;
+  kernel<<<grid, block, 0, stream>>>(
+      shape.rows, shape.n, rows_per_slice, static_cast<const T*>(g.grad_out),
+      static_cast<const T*>(g.in), static_cast<const C*>(g.mean),
+      static_cast<const C*>(g.rstd), static_cast<C*>(g.scratch));
+  const cudaError_t error = cudaGetLastError();
+  if (error != cudaSuccess) return error;
+  NormColumnSumsKernel<T>
+      <<<static_cast<unsigned>((shape.n + kWarp - 1) / kWarp), block, 0,
+         stream>>>(shape.n, slices, static_cast<const C*>(g.scratch),
+                   static_cast<T*>(g.grad_gamma), static_cast<T*>(g.grad_beta));
+  return cudaGetLastError();
+}
+
+template <bool kRms>
+cudaError_t LaunchNormBackward(const NormShape& shape, Element element,
+                               const NormGradients& g, cudaStream_t stream) {
+  return ForFloatsAndDouble(element, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    const bool weights = g.grad_gamma != nullptr || g.grad_beta != nullptr;
+    if constexpr (sizeof(T) < 8) {
+      if (g.grad_in != nullptr && weights && shape.rows <= kSmall &&
+          shape.n <= kSmall) {
+        return LaunchSmall<kRms, T>(shape, g, stream);
+      }
+    }
+    if (g.grad_in != nullptr) {
+      const cudaError_t error = LaunchGradIn<kRms, T>(shape, g, stream);
+      if (error != cudaSuccess) return error;
+    }
+    if (!weights) return cudaSuccess;
+    return LaunchGradWeights<kRms, T>(shape, g, stream);
+  });
+}
+
+}  // namespace internal_norm
+}  // namespace cuda
+}  // namespace kernels
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_KERNELS_CUDA_NORM_BACKWARD_ROWS_CUH_
