@@ -1,0 +1,26 @@
+// Conformance of sorts.
+
+#include "flaggems/kernels/cuda/op_sort.h"
+
+#include "flaggems/kernels/testing/conformance.h"
+#include "flaggems/kernels/testing/scan_cases.h"
+
+namespace flaggems {
+namespace kernels {
+namespace testing {
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(
+    Reduce, ConformanceTest,
+    ::testing::ValuesIn(CasesOf(
+        {
+            KernelOf<&cuda::sort>("aten::sort"),
+            KernelOf<&cuda::sort_stable>("aten::sort.stable"),
+        },
+        AllReduceOperators(), at::kCUDA)),
+    NameOf);
+
+}  // namespace
+}  // namespace testing
+}  // namespace kernels
+}  // namespace flaggems
