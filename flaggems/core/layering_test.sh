@@ -1,6 +1,8 @@
 #!/bin/bash
 # Which headers and macros may be used where:
 # - the torch-free packages include no torch header but torch/headeronly;
+# - device code (.cu, .cuh) and its launch headers include no torch header but
+#   torch/headeronly, with which nvcc takes 20 times as long;
 # - glog is included in sink/glog_sink.cc alone;
 # - CHECK and LOG, which both glog and c10 define, are used there alone.
 
@@ -9,12 +11,14 @@ set -u
 # Prints "file:line:text" of every violation below $1, a flaggems/ folder.
 violations() {
   local root=$1 package
+  local torch='^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"](ATen|c10|caffe2|torch)/'
   for package in config core policy comparator sink statistics; do
     [[ -d "$root/$package" ]] || continue
-    grep -rnE --include='*.h' --include='*.cc' --include='*.cu' \
-      '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"](ATen|c10|caffe2|torch)/' \
-      "$root/$package" | grep -v '[<"]torch/headeronly/'
+    grep -rnE --include='*.h' --include='*.cc' "$torch" "$root/$package" |
+      grep -v '[<"]torch/headeronly/'
   done
+  grep -rnE --include='*.cu' --include='*.cuh' --include='*_launch.h' \
+    "$torch" "$root" | grep -v '[<"]torch/headeronly/'
   grep -rnE --include='*.h' --include='*.cc' --include='*.cu' \
     '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"](glog|gflags)/' "$root" |
     grep -v '^[^:]*/sink/glog_sink\.cc:'
@@ -34,7 +38,7 @@ fail() {
 
 # The search itself: each planted line must be found, each right one passed.
 self=$TEST_TMPDIR/flaggems
-mkdir -p "$self"/{core,sink,check,policy,comparator}
+mkdir -p "$self"/{core,sink,check,policy,comparator,kernels}
 echo '#include "ATen/core/Tensor.h"' > "$self/core/a.h"
 echo '#include <c10/util/Half.h>' > "$self/policy/b.cc"
 echo '# include <torch/library.h>' > "$self/comparator/c.cc"
@@ -43,10 +47,13 @@ echo '  CHECK(x) << "no";' > "$self/check/e.cc"
 echo '  if (y) LOG(WARNING) << "no";' > "$self/check/f.h"
 echo '  DCHECK_EQ(x, 1);' > "$self/core/g.cc"
 echo 'VLOG(1) << x;' > "$self/sink/h.cc"
+echo '#include <ATen/Dispatch.h>' > "$self/kernels/i.cu"
+echo '#include <c10/cuda/CUDAStream.h>' > "$self/kernels/j_launch.h"
 found=$(violations "$self" | wc -l)
-[[ $found -eq 8 ]] || fail "8 planted violations, found: $(violations "$self")"
+[[ $found -eq 10 ]] || fail "10 planted violations, found: $(violations "$self")"
 rm -r "$self"
-mkdir -p "$self"/{core,sink,check}
+mkdir -p "$self"/{core,sink,check,kernels}
+echo '#include <ATen/Dispatch.h>' > "$self/kernels/op.cc"
 echo '#include "torch/headeronly/util/Half.h"' > "$self/core/a.h"
 echo '#include "ATen/core/Tensor.h"' > "$self/check/b.cc"
 printf '#include "glog/logging.h"\nLOG(WARNING) << 1;\n' \

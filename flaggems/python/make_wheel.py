@@ -38,7 +38,11 @@ PROVIDED = [
     (r"lib(torch|c10).*\.so", "torch"),
     # A second copy would be a second pool of threads.
     (r"libgomp\.so\.1", "torch"),
+    (r"lib(cublasLt|cudart|cudnn|nvrtc)\.so\.\d+", "CUDA packages that torch needs"),
 ]
+
+# Where those are, seen from the library.
+CUDA_RPATH = "$ORIGIN/../nvidia/cu13/lib:$ORIGIN/../nvidia/cudnn/lib"
 
 SUMMARY = "Checks the numbers of PyTorch's operator kernels while a program runs"
 
@@ -171,7 +175,7 @@ def libraries_of(library, license_file):
         carried = carried_by(library)
         names = {name: name_in_wheel(name, file) for name, file in carried.items()}
         target = pathlib.Path(folder, library.name)
-        relocate(library, target, names, "$ORIGIN/lib")
+        relocate(library, target, names, "$ORIGIN/lib:" + CUDA_RPATH)
         files = {library.name: target.read_bytes()}
         for name, file in carried.items():
             target = pathlib.Path(folder, names[name])

@@ -82,7 +82,8 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "kernel unknown": (
         lambda: flaggems.only_enable(["mn"], registrar=CHECKED),
-        LookupError, '"mn"; did you mean mm',
+        # Where kernels for CUDA are built, min is one, too.
+        LookupError, '"mn"; did you mean (min, )?mm',
     ),
     "no kernel named": (lambda: flaggems.only_enable([]), ValueError, "include"),
     "name is no text": (lambda: flaggems.only_enable([3]), ValueError, "include holds 3"),

@@ -107,7 +107,10 @@ class WheelTest(unittest.TestCase):
         for name, text in dynamic.items():
             (rpath,) = re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", text)
             in_lib = name.startswith("flaggems/lib/")
-            self.assertEqual(rpath, "$ORIGIN" if in_lib else "$ORIGIN/lib", name)
+            expected = "$ORIGIN" if in_lib else (
+                "$ORIGIN/lib:$ORIGIN/../nvidia/cu13/lib:$ORIGIN/../nvidia/cudnn/lib"
+            )
+            self.assertEqual(rpath, expected, name)
             self.assertNotIn("RUNPATH", text)
 
     def test_what_is_needed_is_there(self) -> None:
@@ -124,7 +127,7 @@ class WheelTest(unittest.TestCase):
                     self.assertRegex(
                         needed,
                         r"^(ld-linux-x86-64|lib(c|m|dl|rt|util|pthread|stdc\+\+|gcc_s"
-                        r"|gomp|torch|torch_cpu|c10))\.so",
+                        r"|gomp|torch|torch_cpu|torch_cuda|c10|c10_cuda|cublasLt|cudart|cudnn|nvrtc))\.so",
                         name,
                     )
         self.assertEqual(used, carried)
