@@ -30,10 +30,10 @@ at::Tensor Same(const at::Tensor& x) { return x; }
 TORCH_LIBRARY(wrapper_benchmark, m) { m.def("same(Tensor x) -> Tensor"); }
 TORCH_LIBRARY_IMPL(wrapper_benchmark, CPU, m) { m.impl("same", &Same); }
 
-using Maker = internal_registry::MakerOf<&Same>;
+using Maker = internal_registry::MakerOf<&Same, /*kPartial=*/false>;
 constexpr KernelEntry kSame{
-    "wrapper_benchmark::same", Backend::kCpu,    __FILE__, __LINE__,
-    &Maker::MakePlain,         &Maker::MakeGated};
+    "wrapper_benchmark::same", Backend::kCpu,     __FILE__,         __LINE__,
+    /*partial=*/false,         &Maker::MakePlain, &Maker::MakeGated};
 
 class DiscardingSink : public RecordSink {
  public:
