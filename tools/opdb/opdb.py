@@ -1,4 +1,4 @@
-"""Runs torch's operator database (OpInfo) with every CPU kernel checked.
+"""Runs torch's operator database (OpInfo) with every kernel checked.
 
     ./tools/bazel build //flaggems/library:libflaggems.so
     ./tools/python tools/opdb/opdb.py run --folder=/tmp/opdb
@@ -6,7 +6,8 @@
 
 `run` runs the samples of each operator and dtype in worker processes, in profile
 strict, and appends one line a pair to FOLDER/pairs.jsonl; what stands there
-already is not run again. A worker that crashes or hangs is replaced, and the
+already is not run again. With --device=cuda the samples are on a GPU; with
+--kernels=own it is the kernels of flaggems that are run and checked, not torch's. A worker that crashes or hangs is replaced, and the
 sample is left out. `table` adds up, writes FOLDER/opdb.json and prints the page.
 
 Exit codes: 0 all is right or a known inaccuracy of torch, 1 a failure, crash or
@@ -35,10 +36,12 @@ def run(arguments):
         if arguments.only and op.name not in arguments.only:
             continue
         for dtype in arguments.dtypes:
-            if getattr(torch, dtype) in op.supported_dtypes("cpu"):
+            if getattr(torch, dtype) in op.supported_dtypes(arguments.device):
                 pairs.append((number, op.full_name, dtype))
     pool = Pool(arguments.folder, arguments.library, arguments.seed,
-                arguments.timeout)
+                arguments.timeout,
+                options=["--device=" + arguments.device,
+                         "--kernels=" + arguments.kernels])
     try:
         pool.run(pairs, arguments.jobs)
     except NoWorker as error:
@@ -82,6 +85,12 @@ def parse(argv):
                             help="libflaggems.so (default: %(default)s)")
     parser_run.add_argument("--only", nargs="*", metavar="OP",
                             help="these operators of the database, by name")
+    parser_run.add_argument("--device", choices=["cpu", "cuda"], default="cpu",
+                            help="where (default: %(default)s)")
+    parser_run.add_argument("--kernels", choices=["observed", "own"],
+                            default="observed",
+                            help="torch's kernels as they are, or those of "
+                            "flaggems (default: %(default)s)")
     parser_run.add_argument("--dtypes", nargs="*", choices=DTYPES,
                             default=DTYPES)
     parser_run.add_argument("--jobs", type=int, default=2,

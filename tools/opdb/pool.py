@@ -91,12 +91,13 @@ class Worker:
 
 class Pool:
 
-    def __init__(self, folder, library, seed, timeout, worker=WORKER):
+    def __init__(self, folder, library, seed, timeout, worker=WORKER,
+                 options=()):
         self._folder = folder
         self._timeout = timeout
         self._command = [
             sys.executable, str(worker), "--library=%s" % library,
-            "--seed=%d" % seed
+            "--seed=%d" % seed, *options
         ]
         self._lock = threading.Lock()
         self._left = queue.SimpleQueue()

@@ -77,7 +77,7 @@ def backward(sample, result):
     if not inputs or not outputs:
         return False
     with torch.no_grad():
-        weights = torch.rand(outputs[0].shape).add(0.5).to(outputs[0].dtype)
+        weights = torch.rand(outputs[0].shape).add(0.5).to(outputs[0])
     torch.autograd.grad(outputs[0], inputs, weights, allow_unused=True)
     return True
 
@@ -85,18 +85,19 @@ def backward(sample, result):
 class Run:
     """One row of the database with one dtype."""
 
-    def __init__(self, library, log, number, seed_number):
+    def __init__(self, library, log, number, seed_number, device):
         self._library = library
         self._log = log
         self._seed = seed_number
         self._op = op_db[number]
+        self._device = device
 
     def samples(self, dtype):
         # The checker is off: what makes the samples is not what is judged.
         seed(self._seed)
         grad = self._op.supports_autograd and dtype in (
-            self._op.supported_backward_dtypes("cpu"))
-        samples = self._op.sample_inputs("cpu", dtype, requires_grad=grad)
+            self._op.supported_backward_dtypes(self._device))
+        samples = self._op.sample_inputs(self._device, dtype, requires_grad=grad)
         return [(sample, strided(sample)) for sample in samples]
 
     def run(self, dtype_name, skip, report):
@@ -177,6 +178,8 @@ def main():
     parser.add_argument("--library", required=True)
     parser.add_argument("--log", required=True, help="a file that it may write")
     parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--kernels", default="observed")
     arguments = parser.parse_args()
 
     # What operators print must not come between the answers.
@@ -190,11 +193,16 @@ def main():
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     library = Library(arguments.library)
-    observed = library.call("observe", include=["aten::*"])
+    if arguments.kernels == "own":
+        observed = library.call("enable", checked=True)
+    else:
+        observed = library.call("observe", include=["aten::*"],
+                                device=arguments.device)
     report({"observed": observed["ops"]})
     for line in sys.stdin:
         request = json.loads(line)
-        run = Run(library, arguments.log, request["op"], arguments.seed)
+        run = Run(library, arguments.log, request["op"], arguments.seed,
+                  arguments.device)
         report({"result": run.run(request["dtype"], request["skip"], report)})
 
 

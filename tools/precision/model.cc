@@ -1,5 +1,6 @@
 #include "tools/precision/model.h"
 
+#include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 #include <c10/util/Logging.h>
 #include <caffe2/serialize/inline_container.h>
@@ -77,12 +78,14 @@ absl::Status ModelError(const std::exception& exception) {
     text = error->what_without_backtrace();
   }
   const absl::string_view cause = CauseIn(text);
-  // A model that runs on the CPU has no reason to speak of CUDA.
-  const bool needs_cuda = absl::StrContains(cause, "CUDA") ||
-                          absl::StrContains(cause, "NVIDIA driver");
+  // On a machine without one, a model for the CPU has no reason to speak of
+  // CUDA.
+  const bool needs_cuda =
+      !at::hasCUDA() && (absl::StrContains(cause, "CUDA") ||
+                         absl::StrContains(cause, "NVIDIA driver"));
   return absl::InvalidArgumentError(absl::StrCat(
-      needs_cuda ? "the model needs a CUDA device, which this program does not "
-                   "use; export it on the CPU: "
+      needs_cuda ? "the model needs a CUDA device: run it with --device=cuda "
+                   "where there is one, or export it on the CPU: "
                  : "",
       cause.substr(0, kMaxErrorText)));
 }
@@ -232,9 +235,70 @@ class ExportedModel : public Model {
   torch::nativert::ModelRunnerHandle runner_;
 };
 
+// Tensors of other devices than `device`, named for a message; empty if there
+// are none.
+std::string OtherDevice(const ModelInputs& inputs, c10::Device device) {
+  std::string other;
+  const auto visit = [&](const c10::IValue& v) {
+    v.visit([&](const c10::IValue& part) {
+      if (part.isTensor() && part.toTensor().defined() &&
+          part.toTensor().device().type() != device.type()) {
+        other = part.toTensor().device().str();
+      }
+      return false;
+    });
+  };
+  for (const c10::IValue& v : inputs.args) visit(v);
+  for (const auto& [name, v] : inputs.kwargs) visit(v);
+  return other;
+}
+
+c10::IValue Moved(const c10::IValue& v, c10::Device device) {
+  if (v.isTensor() && v.toTensor().defined()) return v.toTensor().to(device);
+  if (v.isTuple()) {
+    std::vector<c10::IValue> elements;
+    for (const c10::IValue& element : v.toTupleRef().elements()) {
+      elements.push_back(Moved(element, device));
+    }
+    return c10::ivalue::Tuple::create(std::move(elements));
+  }
+  if (v.isList()) {
+    const c10::List<c10::IValue> list = v.toList();
+    c10::impl::GenericList moved(list.elementType());
+    for (const c10::IValue& element : list) {
+      moved.push_back(Moved(element, device));
+    }
+    return moved;
+  }
+  if (v.isGenericDict()) {
+    const auto dict = v.toGenericDict();
+    c10::impl::GenericDict moved(dict.keyType(), dict.valueType());
+    for (const auto& item : dict) {
+      moved.insert(item.key(), Moved(item.value(), device));
+    }
+    return moved;
+  }
+  return v;
+}
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Model>> LoadModel(const std::string& path) {
+absl::StatusOr<ModelInputs> OnDevice(const ModelInputs& inputs,
+                                     c10::Device device) {
+  return StatusOrOf([&]() -> absl::StatusOr<ModelInputs> {
+    ModelInputs moved;
+    for (const c10::IValue& v : inputs.args) {
+      moved.args.push_back(Moved(v, device));
+    }
+    for (const auto& [name, v] : inputs.kwargs) {
+      moved.kwargs.emplace(name, Moved(v, device));
+    }
+    return moved;
+  });
+}
+
+absl::StatusOr<std::unique_ptr<Model>> LoadModel(const std::string& path,
+                                                 c10::Device device) {
   FG_RETURN_IF_ERROR(CheckIsFile(path));
   bool is_exported = false;
   bool is_script = false;
@@ -257,7 +321,17 @@ absl::StatusOr<std::unique_ptr<Model>> LoadModel(const std::string& path) {
       FG_RETURN_IF_ERROR(DispatchExportedModels());
       // One level higher, and the runner prints the model's signature.
       const QuietTorchLog quiet(c10::GLOG_ERROR);
-      return std::make_unique<ExportedModel>(path);
+      auto exported = std::make_unique<ExportedModel>(path);
+      const auto sample = exported->SampleInputs();
+      if (sample.ok() && *sample) {
+        const std::string other = OtherDevice(**sample, device);
+        if (!other.empty()) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "was exported for ", other, " and runs there only: export it on ",
+              device.str(), ", or save it as TorchScript"));
+        }
+      }
+      return exported;
     });
     if (!model.ok()) return WithPath(path, model.status());
     return model;
@@ -265,7 +339,7 @@ absl::StatusOr<std::unique_ptr<Model>> LoadModel(const std::string& path) {
   if (is_script) {
     using Result = absl::StatusOr<std::unique_ptr<Model>>;
     Result model = Calling([&]() -> Result {
-      torch::jit::Module module = torch::jit::load(path, at::kCPU);
+      torch::jit::Module module = torch::jit::load(path, device);
       module.eval();
       return std::make_unique<TorchScriptModel>(std::move(module));
     });

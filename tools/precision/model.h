@@ -4,6 +4,7 @@
 // Model files: TorchScript, and torch.export packages (.pt2).
 
 #include <ATen/core/ivalue.h>
+#include <c10/core/Device.h>
 
 #include <memory>
 #include <optional>
@@ -36,16 +37,24 @@ class Model {
   virtual absl::Status Run(const ModelInputs& inputs) = 0;
 };
 
-// Loads a model onto the CPU. The file's content decides on its kind.
+// Loads a model onto a device. The file's content decides on its kind. A
+// torch.export package runs on the device that it was exported for, which has
+// to be this one.
 // kNotFound         no such file
-// kInvalidArgument  a directory, truncated, or no model; says what it is
-absl::StatusOr<std::unique_ptr<Model>> LoadModel(const std::string& path);
+// kInvalidArgument  a directory, truncated, no model, or for another device;
+//                   says what it is
+absl::StatusOr<std::unique_ptr<Model>> LoadModel(const std::string& path,
+                                                 c10::Device device);
 
 // Inputs written by torch.save(): a tuple or list holds the positional
 // arguments, a dict the keyword arguments, anything else is the only argument;
 // a pair (tuple, dict) is both.
 // kNotFound, kInvalidArgument as LoadModel().
 absl::StatusOr<ModelInputs> LoadInputs(const std::string& path);
+
+// The same with every tensor on `device`, in tuples, lists and dicts too.
+absl::StatusOr<ModelInputs> OnDevice(const ModelInputs& inputs,
+                                     c10::Device device);
 
 }  // namespace flaggems
 

@@ -1,7 +1,12 @@
 // precision run MODEL
 
+#include <c10/core/Device.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,7 +29,11 @@ ABSL_FLAG(std::string, inputs, "",
           "a file that torch.save() wrote: a tuple of positional arguments, a "
           "dict of keyword arguments, or a pair of both; default: the sample "
           "inputs of a torch.export package");
-ABSL_FLAG(std::string, device, "cpu", "where the model runs: cpu");
+ABSL_FLAG(
+    std::string, device, "cpu",
+    "where the model runs, and whose kernels --kernels=observed means: "
+    "cpu, cuda, cuda:1; a torch.export package runs where it was exported "
+    "for");
 ABSL_FLAG(std::string, kernels, "own",
           "which kernels run and are checked: own (those of flaggems in place "
           "of torch's), observed (torch's own as they are), both (those of "
@@ -44,13 +53,37 @@ int Fail(ExitCode code, const absl::Status& status) {
   return Fail(code, std::string(status.message()));
 }
 
-std::optional<std::string> FlagProblem() {
-  const std::string device = absl::GetFlag(FLAGS_device);
-  if (device != "cpu") {
-    return absl::StrCat("--device=", device,
-                        ": this build has kernels for the CPU only; use "
-                        "--device=cpu");
+absl::StatusOr<c10::Device> RunDevice() {
+  const std::string name = absl::GetFlag(FLAGS_device);
+  std::optional<c10::Device> device;
+  try {
+    device = c10::Device(name);
+  } catch (const std::exception&) {
+    device.reset();
   }
+  if (!device.has_value() || (!device->is_cpu() && !device->is_cuda())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--device=", name,
+                     ": it must be cpu, cuda, or one GPU as "
+                     "in cuda:1"));
+  }
+  if (device->is_cpu()) return *device;
+  const int count =
+      c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA)
+          ? c10::impl::getDeviceGuardImpl(c10::DeviceType::CUDA)->deviceCount()
+          : 0;
+  if (std::max<int>(device->index(), 0) >= count) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--device=", name, ": torch sees ", count,
+        count == 1 ? " GPU" : " GPUs", " in this process; use --device=cpu",
+        count == 0 ? "" : ", or a smaller number"));
+  }
+  return *device;
+}
+
+std::optional<std::string> FlagProblem() {
+  const absl::StatusOr<c10::Device> device = RunDevice();
+  if (!device.ok()) return std::string(device.status().message());
   const std::string kernels = absl::GetFlag(FLAGS_kernels);
   if (kernels != "own" && kernels != "observed" && kernels != "both") {
     return absl::StrCat("--kernels=", kernels,
@@ -102,6 +135,8 @@ absl::StatusOr<std::vector<Registration>> Install() {
     registrations.push_back(*std::move(enabled));
   }
   ObserveOptions observe;
+  observe.device =
+      c10::DeviceTypeName(RunDevice()->type(), /*lower_case=*/true);
   observe.exclude = exclude;
   if (!include.empty()) observe.include.clear();
   for (const std::string& name : include) {
@@ -200,9 +235,12 @@ int Run(const std::vector<std::string>& arguments) {
   // The table is printed here, after the last run.
   options->summary_at_exit = false;
 
-  absl::StatusOr<std::unique_ptr<Model>> model = LoadModel(arguments[0]);
+  const c10::Device device = *RunDevice();
+  absl::StatusOr<std::unique_ptr<Model>> model =
+      LoadModel(arguments[0], device);
   if (!model.ok()) return Fail(kExitNotRun, model.status());
   absl::StatusOr<ModelInputs> inputs = InputsFor(**model);
+  if (inputs.ok()) inputs = OnDevice(*inputs, device);
   if (!inputs.ok()) return Fail(kExitNotRun, inputs.status());
 
   const absl::StatusOr<std::vector<Registration>> registrations = Install();
