@@ -1,6 +1,5 @@
 #include "flaggems/kernels/cuda/attention_cudnn.h"
 
-#include <c10/cuda/CUDAFunctions.h>
 #include <c10/util/Exception.h>
 #include <cudnn_frontend.h>
 
@@ -22,7 +21,6 @@ namespace {
 
 namespace fe = cudnn_frontend;
 
-constexpr int kMaxDevices = 64;
 // More problems than this on one device are shapes that do not come back.
 constexpr size_t kMaxPlans = 2048;
 
@@ -77,12 +75,10 @@ struct PerDevice {
   std::unordered_map<Key, Plan, HashOfKey> plans;
 };
 
-PerDevice& OfDevice(int device, const char* op) {
+PerDevice& OfDevice(const char* op) {
   static std::array<PerDevice, kMaxDevices>& all =
       *new std::array<PerDevice, kMaxDevices>;
-  TORCH_CHECK(device < kMaxDevices, op, ": device cuda:", device,
-              " is beyond the ", kMaxDevices, " devices that kernels support");
-  return all[device];
+  return all[CurrentDevice(op)];
 }
 
 std::shared_ptr<fe::graph::Tensor_attributes> Declare(
@@ -190,7 +186,7 @@ bool EnqueueCudnnAttention(const Attention& a, cudaStream_t stream,
       (a.bias != nullptr && !CanServeBias(a))) {
     return false;
   }
-  PerDevice& device = OfDevice(c10::cuda::current_device(), op);
+  PerDevice& device = OfDevice(op);
   std::lock_guard<std::mutex> lock(device.mutex);
   if (device.handle == nullptr) {
     if (!device.usable) return false;

@@ -1,6 +1,5 @@
 #include "flaggems/kernels/cuda/blas_lt.h"
 
-#include <c10/cuda/CUDAFunctions.h>
 #include <c10/util/Exception.h>
 #include <cublasLt.h>
 
@@ -22,7 +21,6 @@ namespace kernels {
 namespace cuda {
 namespace {
 
-constexpr int kMaxDevices = 64;
 constexpr uint64_t kMaxWorkspace = uint64_t{32} << 20;
 // More problems than this in one process are shapes that do not come back.
 constexpr size_t kMaxPlans = 8192;
@@ -35,8 +33,6 @@ void Check(cublasStatus_t status, const char* op) {
 // One a device, made once and kept: a handle may be used by many threads.
 cublasLtHandle_t Handle(int device, const char* op) {
   static std::array<std::atomic<cublasLtHandle_t>, kMaxDevices> handles{};
-  TORCH_CHECK(device < kMaxDevices, op, ": device cuda:", device,
-              " is beyond the ", kMaxDevices, " devices that kernels support");
   cublasLtHandle_t known = handles[device].load(std::memory_order_acquire);
   if (C10_LIKELY(known != nullptr)) return known;
   cublasLtHandle_t made = nullptr;
@@ -264,7 +260,7 @@ bool EnqueueProduct(const MatrixProduct& product, cudaStream_t stream,
   MatrixProduct p = product;
   // Not read, but cuBLASLt wants a matrix of the shape.
   if (p.beta == 0) p.c = p.d;
-  const int device = c10::cuda::current_device();
+  const int device = CurrentDevice(op);
   const cublasLtHandle_t handle = Handle(device, op);
   // Not written any more; cuBLASLt's signatures lack the const.
   const std::shared_ptr<Plan> plan = PlanOf(p, device, handle, op);

@@ -15,8 +15,6 @@ namespace kernels {
 namespace cuda {
 namespace {
 
-constexpr int kMaxDevices = 64;
-
 int Attribute(cudaDeviceAttr attribute, int device) {
   int value = 0;
   C10_CUDA_CHECK(cudaDeviceGetAttribute(&value, attribute, device));
@@ -25,8 +23,6 @@ int Attribute(cudaDeviceAttr attribute, int device) {
 
 DeviceLimits ReadLimits(int device) {
   return {Attribute(cudaDevAttrMultiProcessorCount, device),
-          Attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
-          Attribute(cudaDevAttrL2CacheSize, device),
           10 * Attribute(cudaDevAttrComputeCapabilityMajor, device) +
               Attribute(cudaDevAttrComputeCapabilityMinor, device)};
 }
@@ -77,12 +73,18 @@ void CheckLaunch(cudaError_t error, at::ScalarType dtype, const char* op) {
   C10_CUDA_CHECK(error);
 }
 
+int CurrentDevice(const char* op) {
+  const int device = c10::cuda::current_device();
+  TORCH_CHECK(device < kMaxDevices, op, *op == 0 ? "" : ": ",
+              "device cuda:", device, " is beyond the ", kMaxDevices,
+              " devices that kernels support");
+  return device;
+}
+
 const DeviceLimits& CurrentDeviceLimits() {
   // One pointer a device, set once; a race reads the same numbers twice.
   static std::array<std::atomic<const DeviceLimits*>, kMaxDevices> limits{};
-  const int device = c10::cuda::current_device();
-  TORCH_CHECK(device < kMaxDevices, "device cuda:", device, " is beyond the ",
-              kMaxDevices, " devices that kernels support");
+  const int device = CurrentDevice("");
   const DeviceLimits* known = limits[device].load(std::memory_order_acquire);
   if (known == nullptr) {
     const DeviceLimits* read = new DeviceLimits(ReadLimits(device));

@@ -36,11 +36,16 @@ Element ElementOf(at::ScalarType dtype, const char* op);
 // synchronises.
 void CheckLaunch(cudaError_t error, at::ScalarType dtype, const char* op);
 
+// What is kept for each device has so many places.
+inline constexpr int kMaxDevices = 64;
+
+// The current device; throws if it is beyond kMaxDevices, naming `op` unless
+// that is empty.
+int CurrentDevice(const char* op);
+
 // Multiprocessors, and other numbers that choose a launch; read once a device.
 struct DeviceLimits {
   int multiprocessors;
-  int max_shared_bytes_per_block;  // opt-in
-  int l2_bytes;
   int capability;  // 90 for 9.0
 };
 const DeviceLimits& CurrentDeviceLimits();

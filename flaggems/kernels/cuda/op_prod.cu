@@ -3,6 +3,7 @@
 
 #include "flaggems/kernels/cuda/op_prod_launch.h"
 #include "flaggems/kernels/cuda/reduce_engine.cuh"
+#include "flaggems/kernels/cuda/reduce_store.cuh"
 
 namespace flaggems {
 namespace kernels {
@@ -31,18 +32,7 @@ struct FloatProd : PlainOperator<T> {
   }
   __device__ Acc Combine(Acc a, Acc b) const { return a * b; }
   __device__ void Finish(Acc acc, int64_t offset, NoShift) const {
-    if (widened) {
-      static_cast<float*>(out)[offset] = static_cast<float>(acc);
-    } else if constexpr (sizeof(T) == 2) {
-      // Once, not through float32.
-      if constexpr (std::is_same<T, __half>::value) {
-        static_cast<T*>(out)[offset] = __double2half(acc);
-      } else {
-        static_cast<T*>(out)[offset] = __double2bfloat16(acc);
-      }
-    } else {
-      static_cast<T*>(out)[offset] = static_cast<T>(acc);
-    }
+    StoreFloat<T>(out, widened, offset, acc);
   }
 };
 
@@ -67,30 +57,9 @@ struct IntegerProd : PlainOperator<T> {
   }
   __device__ Acc Combine(Acc a, Acc b) const { return a * b; }
   __device__ void Finish(Acc acc, int64_t offset, NoShift) const {
-    switch (out_type) {
-      case Element::kInt64:
-        static_cast<int64_t*>(out)[offset] = static_cast<int64_t>(acc);
-        break;
-      case Element::kInt32:
-        static_cast<int32_t*>(out)[offset] = static_cast<int32_t>(acc);
-        break;
-      case Element::kInt16:
-        static_cast<int16_t*>(out)[offset] = static_cast<int16_t>(acc);
-        break;
-      case Element::kBool:
-        static_cast<bool*>(out)[offset] = acc != 0;
-        break;
-      default:  // int8, uint8
-        static_cast<uint8_t*>(out)[offset] = static_cast<uint8_t>(acc);
-        break;
-    }
+    StoreInteger(out, out_type, offset, acc);
   }
 };
-
-bool IsInteger(Element e) {
-  return e != Element::kFloat32 && e != Element::kFloat16 &&
-         e != Element::kBFloat16 && e != Element::kFloat64;
-}
 
 }  // namespace
 

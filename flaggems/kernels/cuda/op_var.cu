@@ -3,6 +3,7 @@
 
 #include "flaggems/kernels/cuda/op_var_launch.h"
 #include "flaggems/kernels/cuda/reduce_engine.cuh"
+#include "flaggems/kernels/cuda/reduce_store.cuh"
 
 namespace flaggems {
 namespace kernels {
@@ -77,19 +78,8 @@ struct Var : PlainOperator<T> {
     double variance =
         (about_mean < 0 ? 0.0 : about_mean) / (rest > 0 ? rest : 0.0);
     if (root) variance = sqrt(variance);
-    out[offset] = Round(variance);
-    if (mean != nullptr) mean[offset] = Round(shift + distance);
-  }
-
- private:
-  static __device__ T Round(double x) {
-    if constexpr (std::is_same<T, __half>::value) {
-      return __double2half(x);
-    } else if constexpr (std::is_same<T, __nv_bfloat16>::value) {
-      return __double2bfloat16(x);
-    } else {
-      return static_cast<T>(x);
-    }
+    out[offset] = RoundOnce<T>(variance);
+    if (mean != nullptr) mean[offset] = RoundOnce<T>(shift + distance);
   }
 };
 
