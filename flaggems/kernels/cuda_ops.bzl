@@ -41,6 +41,7 @@ _INDEX_CASES = [
     "//flaggems/kernels/testing:index_cases",
     "//flaggems/kernels/testing:index_write_cases",
 ]
+_JOINED = ["//flaggems/kernels/testing:joined"]
 _LOSS_CASES = ["//flaggems/kernels/testing:loss_cases"]
 
 CUDA_OPS = [
@@ -76,6 +77,7 @@ CUDA_OPS = [
         launch_deps = [":elementwise_launch"],
         deps = [":elementwise"],
         cases = [
+            "//flaggems/kernels/testing:joined",
             "//flaggems/kernels/testing:pointwise_cases",
             "//flaggems/kernels/testing:unary_cases",
         ],
@@ -107,6 +109,7 @@ CUDA_OPS = [
         deps = [":elementwise"],
         cases = [
             "//flaggems/kernels/testing:binary_cases",
+            "//flaggems/kernels/testing:joined",
             "//flaggems/kernels/testing:pointwise_cases",
         ],
     ),
@@ -141,6 +144,7 @@ CUDA_OPS = [
         launch_deps = [":elementwise_launch"],
         deps = [":elementwise"],
         cases = [
+            "//flaggems/kernels/testing:joined",
             "//flaggems/kernels/testing:pointwise_cases",
             "//flaggems/kernels/testing:unary_cases",
         ],
@@ -207,6 +211,7 @@ CUDA_OPS = [
             ":op_unary_launch",
         ],
         cases = [
+            "//flaggems/kernels/testing:joined",
             "//flaggems/kernels/testing:pointwise_cases",
             "//flaggems/kernels/testing:unary_cases",
         ],
@@ -226,6 +231,7 @@ CUDA_OPS = [
         launch_deps = [":elementwise_launch"],
         deps = [":elementwise"],
         cases = [
+            "//flaggems/kernels/testing:joined",
             "//flaggems/kernels/testing:pointwise_cases",
             "//flaggems/kernels/testing:select_cases",
         ],
@@ -279,6 +285,7 @@ CUDA_OPS = [
         launch_deps = [":elementwise_launch"],
         deps = [":elementwise"],
         cases = [
+            "//flaggems/kernels/testing:joined",
             "//flaggems/kernels/testing:pointwise_cases",
             "//flaggems/kernels/testing:unary_cases",
         ],
@@ -300,6 +307,7 @@ CUDA_OPS = [
         launch_deps = [":norm_rows"],
         deps = [":norm_checks"],
         cases = [
+            "//flaggems/kernels/testing:joined",
             "//flaggems/kernels/testing:layer_norm_cases",
             "//flaggems/kernels/testing:norm_cases",
         ],
@@ -327,7 +335,9 @@ CUDA_OPS = [
             "aten::_softmax_backward_data.out": "softmax_backward_data_out",
         },
         launch_deps = [":softmax_rows"],
+        deps = [":empty"],
         cases = [
+            "//flaggems/kernels/testing:joined",
             "//flaggems/kernels/testing:softmax_cases",
             "//flaggems/kernels/testing:softmax_rows_cases",
         ],
@@ -344,6 +354,7 @@ CUDA_OPS = [
         deps = [
             ":attention",
             ":attention_cudnn",
+            ":empty",
         ],
     ),
     cuda_op(
@@ -360,8 +371,12 @@ CUDA_OPS = [
             "aten::mm": "mm",
             "aten::mm.out": "mm_out",
         },
-        deps = [":blas_lt"],
+        deps = [
+            ":blas_lt",
+            ":empty",
+        ],
         cases = [
+            "//flaggems/kernels/testing:joined",
             "//flaggems/kernels/testing:matmul_cases",
             "//flaggems/kernels/testing:product_cases",
         ],
@@ -371,11 +386,11 @@ CUDA_OPS = [
     cuda_op("cat", {
         "aten::cat": "cat",
         "aten::cat.out": "cat_out",
-    }, deps = [":structured"], cases = _INDEX_CASES),
+    }, deps = [":structured"], cases = _INDEX_CASES + _JOINED),
     cuda_op("dropout", {
         "aten::native_dropout": "native_dropout",
         "aten::native_dropout_backward": "native_dropout_backward",
-    }, cases = _LOSS_CASES),
+    }, deps = [":empty"], cases = _LOSS_CASES),
     cuda_op("embedding_backward", {
         "aten::embedding_dense_backward": "embedding_dense_backward",
     }, deps = [":indexed", ":sorted_add"], cases = _INDEX_CASES),
@@ -385,7 +400,7 @@ CUDA_OPS = [
         "aten::scatter_add": "scatter_add",
         "aten::scatter_add_": "scatter_add_",
         "aten::scatter_add.out": "scatter_add_out",
-    }, deps = [":indexed", ":sorted_add", ":structured"], cases = _INDEX_CASES),
+    }, deps = [":indexed", ":sorted_add", ":structured"], cases = _INDEX_CASES + _JOINED),
     cuda_op("index", {
         "aten::index.Tensor": "index",
         "aten::index.Tensor_out": "index_out",
@@ -401,7 +416,7 @@ CUDA_OPS = [
         "aten::embedding": "embedding",
         "aten::index_select": "index_select",
         "aten::index_select.out": "index_select_out",
-    }, deps = [":indexed"], cases = _INDEX_CASES),
+    }, deps = [":indexed"], cases = _INDEX_CASES + _JOINED),
     cuda_op("nll_loss", {
         "aten::nll_loss_forward": "nll_loss_forward",
         "aten::nll_loss_backward": "nll_loss_backward",
@@ -460,6 +475,7 @@ CUDA_OPS = [
     cuda_op(
         "cumsum",
         {"aten::cumsum": "cumsum"},
+        deps = [":empty"],
         cases = ["//flaggems/kernels/testing:scan_cases"],
     ),
     cuda_op(
@@ -479,6 +495,7 @@ CUDA_OPS = [
             "aten::sort.stable": "sort_stable",
         },
         launch_deps = [":sort_key"],
+        deps = [":empty"],
         cases = ["//flaggems/kernels/testing:scan_cases"],
     ),
     cuda_op(
@@ -499,7 +516,10 @@ CUDA_OPS = [
         "topk",
         {"aten::topk": "topk"},
         launch_deps = [":sort_key"],
-        deps = [":op_sort"],
+        deps = [
+            ":empty",
+            ":op_sort",
+        ],
         cases = ["//flaggems/kernels/testing:scan_cases"],
     ),
     cuda_op(

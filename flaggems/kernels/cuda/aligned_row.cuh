@@ -144,8 +144,16 @@ inline AlignedPlan PlanAligned(int64_t rows, int64_t vectors, int capability,
     plan.of_thread = vectors <= 8 ? 1 : 4;
     while ((plan.of_thread << plan.lane_shift) < vectors) ++plan.lane_shift;
     plan.threads = 128;
-    const int64_t rows_of_block = plan.threads >> plan.lane_shift;
-    plan.blocks = (rows + rows_of_block - 1) / rows_of_block;
+    const auto blocks = [&] {
+      const int64_t rows_of_block = plan.threads >> plan.lane_shift;
+      return (rows + rows_of_block - 1) / rows_of_block;
+    };
+    // Few rows: more lanes with fewer vectors each, for idle multiprocessors.
+    while ((1 << plan.lane_shift) < vectors && plan.lane_shift < 5 &&
+           blocks() <= 64) {
+      ++plan.lane_shift;
+    }
+    plan.blocks = blocks();
     return plan;
   }
   if (vectors <= 4 * limits.direct_threads) {

@@ -15,25 +15,50 @@ namespace cuda {
 
 inline constexpr int kIndexedThreads = 256;
 
-// What a kernel gets of an Indexed of fewer than 2^31 positions.
-struct IndexedParams {
-  IndexedParams() {}
+// What a kernel gets of an Indexed of fewer than 2^31 positions, up to kMaxDims
+// dimensions and kMaxIndices index tensors. Parameters that are used together
+// lie together: the first call of a kernel waits for each line of them.
+template <int kMaxDims, int kMaxIndices>
+struct IndexedParamsOf {
+  IndexedParamsOf() {}
+  // The same with other room, which has to be enough.
+  template <int kDims, int kIndices>
+  explicit IndexedParamsOf(const IndexedParamsOf<kDims, kIndices>& from)
+      : positions(from.positions),
+        dims(from.dims),
+        indices(from.indices),
+        wraps(from.wraps),
+        to(from.to),
+        from(from.from) {
+    for (int d = 0; d < from.dims; ++d) {
+      dim[d].size = from.dim[d].size;
+      dim[d].to_stride = from.dim[d].to_stride;
+      dim[d].from_stride = from.dim[d].from_stride;
+      dim[d].index_stride = from.dim[d].index_stride;
+    }
+    for (int k = 0; k < from.indices; ++k) index[k] = from.index[k];
+  }
+
+  struct Dim {
+    FastDivide size;
+    int64_t to_stride;
+    int64_t from_stride;
+    int64_t index_stride;
+  };
 
   uint32_t positions;
   int dims;
   int indices;
   bool wraps;
-  // In a union, so that those that are not used cost nothing.
-  union {
-    FastDivide sizes[kMaxIndexedDims];
-  };
-  int64_t to_stride[kMaxIndexedDims];
-  int64_t from_stride[kMaxIndexedDims];
-  int64_t index_stride[kMaxIndexedDims];
-  Indexed::Index index[kMaxIndexedDims];
   char* to;
   const char* from;
+  // In a union, so that those that are not used cost nothing.
+  union {
+    Dim dim[kMaxDims];
+  };
+  Indexed::Index index[kMaxIndices];
 };
+using IndexedParams = IndexedParamsOf<kMaxIndexedDims, kMaxIndexedDims>;
 
 struct IndexedOffsets {
   int64_t to = 0;
@@ -43,27 +68,27 @@ struct IndexedOffsets {
 
 // Of a position in the dimensions from `first` on. kDims: their number, if the
 // compiler is to know it, else 0.
-template <int kDims = 0>
-__device__ __forceinline__ IndexedOffsets OffsetsAt(const IndexedParams& params,
+template <int kDims = 0, typename Params>
+__device__ __forceinline__ IndexedOffsets OffsetsAt(const Params& params,
                                                     uint32_t position,
                                                     int first = 0) {
   IndexedOffsets offsets;
   const auto add = [&](int d, int64_t at) {
-    offsets.to += at * params.to_stride[d];
-    offsets.from += at * params.from_stride[d];
-    offsets.index += at * params.index_stride[d];
+    offsets.to += at * params.dim[d].to_stride;
+    offsets.from += at * params.dim[d].from_stride;
+    offsets.index += at * params.dim[d].index_stride;
   };
   // The outermost dimension has the whole rest.
   if constexpr (kDims > 0) {
 #pragma unroll
     for (int d = 0; d < kDims - 1; ++d) {
-      add(d, params.sizes[d].DivideInPlace(&position));
+      add(d, params.dim[d].size.DivideInPlace(&position));
     }
     add(kDims - 1, position);
   } else {
 #pragma unroll 1
     for (int d = first; d < params.dims - 1; ++d) {
-      add(d, params.sizes[d].DivideInPlace(&position));
+      add(d, params.dim[d].size.DivideInPlace(&position));
     }
     if (params.dims > first) add(params.dims - 1, position);
   }
@@ -104,10 +129,10 @@ cudaError_t ForEachPart(const Indexed& indexed, F f, int first_cut = 0) {
     params.indices = indexed.indices;
     params.wraps = indexed.wraps;
     for (int d = 0; d < indexed.dims; ++d) {
-      params.sizes[d] = FastDivide(static_cast<uint32_t>(indexed.sizes[d]));
-      params.to_stride[d] = indexed.to_stride[d];
-      params.from_stride[d] = indexed.from_stride[d];
-      params.index_stride[d] = indexed.index_stride[d];
+      params.dim[d].size = FastDivide(static_cast<uint32_t>(indexed.sizes[d]));
+      params.dim[d].to_stride = indexed.to_stride[d];
+      params.dim[d].from_stride = indexed.from_stride[d];
+      params.dim[d].index_stride = indexed.index_stride[d];
     }
     for (int k = 0; k < indexed.indices; ++k) {
       params.index[k] = indexed.index[k];

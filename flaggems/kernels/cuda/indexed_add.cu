@@ -148,9 +148,9 @@ __global__ void __launch_bounds__(kFewThreads)
       values[u] = FromCompute<T>(0.0f);
       if (at < end) {
         chosen[u] = *reinterpret_cast<const Index*>(
-            index + at * params.index_stride[0]);
+            index + at * params.dim[0].index_stride);
         values[u] =
-            *reinterpret_cast<const T*>(from + at * params.from_stride[0]);
+            *reinterpret_cast<const T*>(from + at * params.dim[0].from_stride);
       }
     }
     bool valid = true;

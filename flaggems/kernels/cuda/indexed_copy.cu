@@ -44,13 +44,18 @@ namespace {
 // Positions of one thread, whose loads are in flight together.
 constexpr int kUnroll = 4;
 
+// Parameters with room for no more than what is known.
+template <int kDims, int kIndices>
+using CopyParams = IndexedParamsOf<kDims == 0 ? kMaxIndexedDims : kDims,
+                                   kIndices == 0 ? kMaxIndexedDims : kIndices>;
+
 // All loads of a thread from an index tensor, then all loads of elements. kDims
 // and kIndices: the numbers of dimensions and index tensors, if the compiler is
 // to know them, else 0.
 template <typename Unit, typename Index, IndexedSide kSide, int kDims,
           int kIndices>
-__global__ void __launch_bounds__(kIndexedThreads)
-    IndexedCopyKernel(const __grid_constant__ IndexedParams params) {
+__global__ void __launch_bounds__(kIndexedThreads) IndexedCopyKernel(
+    const __grid_constant__ CopyParams<kDims, kIndices> params) {
   const uint32_t first = blockIdx.x * (kIndexedThreads * kUnroll) + threadIdx.x;
   IndexedOffsets offsets[kUnroll];
   int64_t chosen[kUnroll];
@@ -208,7 +213,7 @@ __global__ void __launch_bounds__(kIndexedThreads)
     uint32_t row = first + u * kIndexedThreads;
     to[u] = nullptr;
     if (row < params.positions) {
-      const int64_t column = params.sizes[0].DivideInPlace(&row);
+      const int64_t column = params.dim[0].size.DivideInPlace(&row);
       const IndexedOffsets offsets = OffsetsAt(params, row, 1);
       const int64_t chosen = ChosenAt<Index>(params, offsets.index);
       const bool is_to = kSide == IndexedSide::kTo;
@@ -280,13 +285,19 @@ cudaError_t LaunchUnits(const Indexed& units, int bytes, IndexedSide side,
           units.int32_indices, side, [&](auto index_tag, auto side_tag) {
             using Index = typename decltype(index_tag)::Type;
             constexpr IndexedSide kSide = decltype(side_tag)::value;
-            auto kernel = IndexedCopyKernel<Unit, Index, kSide, 0, 0>;
-            if (params.indices == 1) {
-              kernel = params.dims == 2
-                           ? IndexedCopyKernel<Unit, Index, kSide, 2, 1>
-                           : IndexedCopyKernel<Unit, Index, kSide, 0, 1>;
+            const uint32_t blocks = BlocksFor(params);
+            if (params.indices != 1) {
+              IndexedCopyKernel<Unit, Index, kSide, 0, 0>
+                  <<<blocks, kIndexedThreads, 0, stream>>>(params);
+            } else if (params.dims != 2) {
+              IndexedCopyKernel<Unit, Index, kSide, 0, 1>
+                  <<<blocks, kIndexedThreads, 0, stream>>>(
+                      CopyParams<0, 1>(params));
+            } else {
+              IndexedCopyKernel<Unit, Index, kSide, 2, 1>
+                  <<<blocks, kIndexedThreads, 0, stream>>>(
+                      CopyParams<2, 1>(params));
             }
-            kernel<<<BlocksFor(params), kIndexedThreads, 0, stream>>>(params);
             return cudaGetLastError();
           });
     });

@@ -50,6 +50,28 @@ __device__ __forceinline__ void LoadVectorAffine(const NormData<T, S>& data,
   }
 }
 
+__device__ __forceinline__ void FetchToL2(const void* p) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+}
+
+// Starts to read the weights of a row of little work on a device that has
+// little else to do: after the row's sums it would wait for them alone.
+constexpr int64_t kFewBlocks = 1024;
+template <Kind kKind, typename T, typename S, typename Row, int kVectors>
+__device__ __forceinline__ void FetchAffine(const NormData<T, S>& data,
+                                            const Row& row) {
+#pragma unroll
+  for (int i = 0; i < kVectors; ++i) {
+    if (!row.Has(i)) continue;
+    if (data.gamma != nullptr) {
+      FetchToL2(reinterpret_cast<const uint4*>(data.gamma) + row.At(i));
+    }
+    if (kKind == Kind::kLayer && data.beta != nullptr) {
+      FetchToL2(reinterpret_cast<const uint4*>(data.beta) + row.At(i));
+    }
+  }
+}
+
 template <Kind kKind, typename T, typename S, int kVectors, Team kTeam,
           bool kPrefetch>
 __global__ void __launch_bounds__(1024)
@@ -62,6 +84,11 @@ __global__ void __launch_bounds__(1024)
   do {
     uint4 x[kVectors];
     row.Load(data.in, make_uint4(0, 0, 0, 0), x);
+    if constexpr (kKind != Kind::kGroup && kTeam == Team::kLanes) {
+      if (plan.blocks < kFewBlocks) {
+        FetchAffine<kKind, T, S, decltype(row), kVectors>(data, row);
+      }
+    }
     float sums[4] = {0, 0, 0, 0};
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) {

@@ -12,26 +12,13 @@
 
 #include "flaggems/kernels/cuda/aligned_row.cuh"
 #include "flaggems/kernels/cuda/norm_backward_shape.h"
+#include "flaggems/kernels/cuda/norm_backward_small.cuh"
 #include "flaggems/kernels/cuda/row_tile.cuh"
 
 namespace flaggems {
 namespace kernels {
 namespace cuda {
 namespace internal_norm {
-
-template <typename C>
-struct RowSums {
-  C h;   // of h
-  C hx;  // of h x^
-};
-
-struct AddRowSums {
-  template <typename C>
-  __device__ __forceinline__ RowSums<C> operator()(const RowSums<C>& a,
-                                                   const RowSums<C>& b) const {
-    return {a.h + b.h, a.hx + b.hx};
-  }
-};
 
 // h in place of grad_out, x^ in place of the input.
 template <typename T, typename Tile>
@@ -273,131 +260,6 @@ __global__ void __launch_bounds__(kWarp* kColumnThreads)
       out[column] = FromCompute<T>(sum);
     }
   }
-}
-
-// Few short rows: all gradients by one launch, as launches are most of the
-// time. The first column_blocks blocks have kSmallColumns columns each, the
-// others a row for each warp.
-constexpr int kSmall = 1024;  // rows, and elements of a row, at most
-constexpr int kSmallThreads = 512;
-constexpr int kSmallColumns = 16;
-
-template <bool kRms, typename T>
-__global__ void __launch_bounds__(kSmallThreads)
-    NormBackwardSmallKernel(int rows, int n, int column_blocks,
-                            const __grid_constant__ NormGradients g) {
-  constexpr int kWarps = kSmallThreads / kWarp;
-  const T* const grad_out = static_cast<const T*>(g.grad_out);
-  const T* const in = static_cast<const T*>(g.in);
-  const float* const means = static_cast<const float*>(g.mean);
-  const float* const rstds = static_cast<const float*>(g.rstd);
-  const int block = static_cast<int>(blockIdx.x);
-  const int thread = static_cast<int>(threadIdx.x);
-  const int lane = thread % kWarp;
-  const int warp = thread / kWarp;
-  if (block < column_blocks) {
-    constexpr int kStep = kSmallThreads / kSmallColumns;
-    constexpr int kUnroll = 8;
-    __shared__ float shared[2][kWarps][kSmallColumns];
-    const int x = thread % kSmallColumns;
-    const int column = block * kSmallColumns + x;
-    float gamma = 0;
-    float beta = 0;
-    if (column < n) {
-      for (int first = thread / kSmallColumns; first < rows;
-           first += kUnroll * kStep) {
-        float grads[kUnroll];
-        float terms[kUnroll];
-#pragma unroll
-        for (int u = 0; u < kUnroll; ++u) {
-          const int row = first + u * kStep;
-          grads[u] = 0;
-          terms[u] = 0;
-          if (row < rows) {
-            grads[u] = ToCompute(grad_out[row * n + column]);
-            terms[u] =
-                (ToCompute(in[row * n + column]) - (kRms ? 0.0f : means[row])) *
-                rstds[row];
-          }
-        }
-#pragma unroll
-        for (int u = 0; u < kUnroll; ++u) {
-          gamma = fmaf(grads[u], terms[u], gamma);
-          beta += grads[u];
-        }
-      }
-    }
-    // The two rows of columns of a warp, then the warps.
-    gamma += __shfl_xor_sync(kFullWarp, gamma, kSmallColumns);
-    beta += __shfl_xor_sync(kFullWarp, beta, kSmallColumns);
-    if (lane < kSmallColumns) {
-      shared[0][warp][lane] = gamma;
-      shared[1][warp][lane] = beta;
-    }
-    __syncthreads();
-    if (thread < 2 * kSmallColumns && column < n) {
-      const int part = thread / kSmallColumns;
-      T* const out = static_cast<T*>(part == 0 ? g.grad_gamma : g.grad_beta);
-      if (out == nullptr) return;
-      float sum = 0;
-#pragma unroll
-      for (int w = 0; w < kWarps; ++w) sum += shared[part][w][x];
-      out[column] = FromCompute<T>(sum);
-    }
-    return;
-  }
-  const int row = (block - column_blocks) * kWarps + warp;
-  if (row >= rows) return;
-  const T* const weights = static_cast<const T*>(g.gamma);
-  const float mean = kRms ? 0.0f : means[row];
-  const float rstd = rstds[row];
-  constexpr int kItems = kSmall / kWarp;
-  float h[kItems];
-  float f[kItems];
-  RowSums<float> sums = {0, 0};
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) {
-    const int at = lane + i * kWarp;
-    h[i] = 0;
-    f[i] = 0;
-    if (at < n) {
-      h[i] = ToCompute(grad_out[row * n + at]);
-      f[i] = ToCompute(in[row * n + at]);
-    }
-  }
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) {
-    const int at = lane + i * kWarp;
-    if (at >= n) continue;
-    if (weights != nullptr) h[i] *= ToCompute(__ldg(weights + at));
-    f[i] = (f[i] - mean) * rstd;
-    if constexpr (!kRms) sums.h += h[i];
-    sums.hx = fmaf(h[i], f[i], sums.hx);
-  }
-  sums = WarpReduce(sums, AddRowSums());
-  const float mean_h = sums.h / static_cast<float>(n);
-  const float mean_hx = sums.hx / static_cast<float>(n);
-  T* const out = static_cast<T*>(g.grad_in) + row * n;
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) {
-    const int at = lane + i * kWarp;
-    if (at < n) {
-      out[at] = FromCompute<T>(rstd * fmaf(-f[i], mean_hx, h[i] - mean_h));
-    }
-  }
-}
-
-template <bool kRms, typename T>
-cudaError_t LaunchSmall(const NormShape& shape, const NormGradients& g,
-                        cudaStream_t stream) {
-  constexpr int kRows = kSmallThreads / kWarp;  // of a block
-  const int rows = static_cast<int>(shape.rows);
-  const int n = static_cast<int>(shape.n);
-  const int column_blocks = (n + kSmallColumns - 1) / kSmallColumns;
-  const int blocks = column_blocks + (rows + kRows - 1) / kRows;
-  NormBackwardSmallKernel<kRms, T>
-      <<<blocks, kSmallThreads, 0, stream>>>(rows, n, column_blocks, g);
-  return cudaGetLastError();
 }
 
 template <bool kRms, typename T>

@@ -1,6 +1,5 @@
 #include "flaggems/kernels/cuda/norm_checks.h"
 
-#include <ATen/cuda/EmptyTensor.h>
 #include <c10/util/Exception.h>
 
 namespace flaggems {
@@ -37,11 +36,6 @@ at::ScalarType StatisticsDtype(at::ScalarType dtype) {
 
 at::Tensor EmptyLike(const at::Tensor& like) {
   return Empty(like.sizes(), like.scalar_type(), like);
-}
-
-at::Tensor Empty(at::IntArrayRef sizes, at::ScalarType dtype,
-                 const at::Tensor& like) {
-  return at::detail::empty_cuda(sizes, dtype, like.device(), std::nullopt);
 }
 
 NormShape ShapeOf(int64_t rows, int64_t n) {

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "flaggems/kernels/cuda/element.h"
+#include "flaggems/kernels/cuda/empty.h"
 #include "flaggems/kernels/cuda/launch.h"
 #include "flaggems/kernels/cuda/norm_shape.h"
 
@@ -35,10 +36,8 @@ void CheckDtype(const at::Tensor& tensor, at::ScalarType dtype);
 // The dtype of float16's and bfloat16's statistics is float.
 at::ScalarType StatisticsDtype(at::ScalarType dtype);
 
-// Outputs on `like`'s device: like's sizes, contiguous, or others.
+// Contiguous, of like's sizes and dtype, on its device.
 at::Tensor EmptyLike(const at::Tensor& like);
-at::Tensor Empty(at::IntArrayRef sizes, at::ScalarType dtype,
-                 const at::Tensor& like);
 
 // The device has to be the current one.
 NormShape ShapeOf(int64_t rows, int64_t n);

@@ -260,12 +260,8 @@ cudaError_t LaunchNorm(const NormShape& shape, const NormData<T, S>& data,
   // Double takes the general kernels only: not worth the compiler's time.
   if constexpr (sizeof(T) < 8) {
     if (HasAligned<kKind>(data, shape.n)) {
-      // Two reductions of a row of 16-bit elements: large blocks wait for them
-      // longer than small ones with the next row under way.
-      AlignedLimits limits;
-      if (kKind == Kind::kLayer && sizeof(T) == 2) limits.direct_threads = 256;
-      const AlignedPlan plan = PlanAligned(shape.rows, shape.n / kVecWidth<T>,
-                                           shape.capability, limits);
+      const AlignedPlan plan =
+          PlanAligned(shape.rows, shape.n / kVecWidth<T>, shape.capability);
       if (plan.blocks > 0) {
         return LaunchNormAligned<kKind>(plan, shape.multiprocessors, data,
                                         stream);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "flaggems/kernels/testing/conformance.h"
+#include "flaggems/kernels/testing/joined.h"
 #include "flaggems/kernels/testing/pointwise_cases.h"
 #include "flaggems/kernels/testing/unary_cases.h"
 
@@ -44,15 +45,11 @@ std::vector<Kernel> Kernels() {
   };
 }
 
-std::vector<Operator> Operators() {
-  std::vector<Operator> all = ActivationOperators();
-  for (const Operator& op : UnaryOperators()) all.push_back(op);
-  return all;
-}
-
 INSTANTIATE_TEST_SUITE_P(Activation, ConformanceTest,
-                         ::testing::ValuesIn(CasesOf(Kernels(), Operators(),
-                                                     at::kCUDA)),
+                         ::testing::ValuesIn(CasesOf(
+                             Kernels(),
+                             Joined({ActivationOperators(), UnaryOperators()}),
+                             at::kCUDA)),
                          NameOf);
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "flaggems/kernels/testing/binary_cases.h"
 #include "flaggems/kernels/testing/conformance.h"
+#include "flaggems/kernels/testing/joined.h"
 #include "flaggems/kernels/testing/pointwise_cases.h"
 
 namespace flaggems {
@@ -37,15 +38,11 @@ std::vector<Kernel> Kernels() {
   };
 }
 
-std::vector<Operator> Operators() {
-  std::vector<Operator> all = ArithmeticOperators();
-  for (const Operator& op : BinaryOperators()) all.push_back(op);
-  return all;
-}
-
 INSTANTIATE_TEST_SUITE_P(Arithmetic, ConformanceTest,
-                         ::testing::ValuesIn(CasesOf(Kernels(), Operators(),
-                                                     at::kCUDA)),
+                         ::testing::ValuesIn(CasesOf(
+                             Kernels(),
+                             Joined({ArithmeticOperators(), BinaryOperators()}),
+                             at::kCUDA)),
                          NameOf);
 
 }  // namespace

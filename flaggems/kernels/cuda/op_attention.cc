@@ -1,6 +1,5 @@
 #include "flaggems/kernels/cuda/op_attention.h"
 
-#include <ATen/cuda/EmptyTensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
@@ -12,6 +11,7 @@
 
 #include "flaggems/kernels/cuda/attention.h"
 #include "flaggems/kernels/cuda/attention_cudnn.h"
+#include "flaggems/kernels/cuda/empty.h"
 #include "flaggems/kernels/cuda/launch.h"
 #include "flaggems/kernels/cuda/op_attention_launch.h"
 
@@ -64,15 +64,6 @@ at::Tensor WithDenseRows(const at::Tensor& t) {
 double ScaleOf(const at::Tensor& q, std::optional<double> scale) {
   return scale.has_value() ? *scale
                            : 1.0 / std::sqrt(static_cast<double>(q.size(3)));
-}
-
-at::Tensor EmptyFloats(at::IntArrayRef sizes, const at::Tensor& like) {
-  return at::detail::empty_cuda(sizes, at::kFloat, like.device(), std::nullopt);
-}
-
-at::Tensor EmptyOf(at::ScalarType dtype, at::IntArrayRef sizes,
-                   const at::Tensor& like) {
-  return at::detail::empty_cuda(sizes, dtype, like.device(), std::nullopt);
 }
 
 struct Options {
@@ -182,7 +173,7 @@ void RequireHalf(const at::Tensor& q, const char* op) {
 
 // Uninitialised, with the order of q's dimensions in memory, but dense rows.
 at::Tensor EmptyInOrderOf(const at::Tensor& q, at::IntArrayRef sizes) {
-  if (!HasDenseRows(q)) return EmptyOf(q.scalar_type(), sizes, q);
+  if (!HasDenseRows(q)) return Empty(sizes, q.scalar_type(), q);
   if (q.sizes() == sizes) return at::empty_like(q);
   std::vector<int64_t> order(sizes.size());
   std::iota(order.begin(), order.end(), 0);
@@ -195,8 +186,7 @@ at::Tensor EmptyInOrderOf(const at::Tensor& q, at::IntArrayRef sizes) {
     strides[d] = stride;
     stride *= sizes[d];
   }
-  return at::detail::empty_strided_cuda(sizes, strides, q.scalar_type(),
-                                        q.device());
+  return EmptyStrided(sizes, strides, q.scalar_type(), q);
 }
 
 }  // namespace
@@ -216,14 +206,14 @@ FlashResult flash_attention(const at::Tensor& query, const at::Tensor& key,
   // aten refuses.
   const bool anew = (query.size(2) == 1 && query.size(1) > key.size(1)) ||
                     !HasDenseRows(query);
-  at::Tensor out = (anew ? EmptyOf(query.scalar_type(),
-                                   {query.size(0), query.size(2), query.size(1),
-                                    query.size(3)},
-                                   query)
-                         : at::empty_like(query.transpose(1, 2)))
-                       .transpose(1, 2);
+  at::Tensor out =
+      (anew
+           ? Empty({query.size(0), query.size(2), query.size(1), query.size(3)},
+                   query.scalar_type(), query)
+           : at::empty_like(query.transpose(1, 2)))
+          .transpose(1, 2);
   at::Tensor lse =
-      EmptyFloats({query.size(0), query.size(1), query.size(2)}, query);
+      Empty({query.size(0), query.size(1), query.size(2)}, at::kFloat, query);
   Options options;
   options.scale = ScaleOf(query, scale);
   options.causal = is_causal;
@@ -238,9 +228,9 @@ FlashResult flash_attention(const at::Tensor& query, const at::Tensor& key,
           at::Tensor(),
           query.size(2),
           key.size(2),
-          EmptyOf(at::kUInt64, {2}, query),
-          EmptyOf(at::kUInt64, {}, query),
-          EmptyOf(query.scalar_type(), {0}, query)};
+          Empty({2}, at::kUInt64, query),
+          Empty({}, at::kUInt64, query),
+          Empty({0}, query.scalar_type(), query)};
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention(
@@ -265,11 +255,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention(
                 attn_bias->sizes());
     bias = attn_bias->expand({batch, heads, queries, key.size(2)});
   }
-  at::Tensor out = EmptyOf(query.scalar_type(),
-                           {batch, queries, heads, value.size(3)}, query)
-                       .transpose(1, 2);
+  at::Tensor out =
+      Empty({batch, queries, heads, value.size(3)}, query.scalar_type(), query)
+          .transpose(1, 2);
   const int64_t rows = compute_log_sumexp ? (queries + 31) / 32 * 32 : 0;
-  at::Tensor lse = EmptyFloats({batch, heads, rows}, query);
+  at::Tensor lse = Empty({batch, heads, rows}, at::kFloat, query);
   Options options;
   options.scale = ScaleOf(query, scale);
   options.causal = is_causal;
@@ -307,7 +297,7 @@ FlashResult cudnn_attention(const at::Tensor& query, const at::Tensor& key,
       EmptyInOrderOf(query, {batch, heads, queries, value.size(3)});
   at::Tensor lse;
   if (compute_log_sumexp) {
-    lse = EmptyFloats({batch, heads, queries, 1}, query);
+    lse = Empty({batch, heads, queries, 1}, at::kFloat, query);
   }
   Options options;
   options.scale = ScaleOf(query, scale);
@@ -322,8 +312,8 @@ FlashResult cudnn_attention(const at::Tensor& query, const at::Tensor& key,
           at::Tensor(),
           queries,
           keys,
-          EmptyOf(at::kLong, {}, query),
-          EmptyOf(at::kLong, {}, query),
+          Empty({}, at::kLong, query),
+          Empty({}, at::kLong, query),
           at::Tensor()};
 }
 

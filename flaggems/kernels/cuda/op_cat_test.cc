@@ -11,24 +11,20 @@
 #include "flaggems/kernels/testing/conformance.h"
 #include "flaggems/kernels/testing/index_cases.h"
 #include "flaggems/kernels/testing/index_write_cases.h"
+#include "flaggems/kernels/testing/joined.h"
 
 namespace flaggems {
 namespace kernels {
 namespace testing {
 namespace {
 
-std::vector<Operator> Operators() {
-  std::vector<Operator> all = IndexOperators();
-  for (const Operator& op : IndexWriteOperators()) all.push_back(op);
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Cat, ConformanceTest,
-    ::testing::ValuesIn(CasesOf({KernelOf<&cuda::cat>("aten::cat"),
-                                 KernelOf<&cuda::cat_out>("aten::cat.out")},
-                                Operators(), at::kCUDA)),
-    NameOf);
+INSTANTIATE_TEST_SUITE_P(Cat, ConformanceTest,
+                         ::testing::ValuesIn(CasesOf(
+                             {KernelOf<&cuda::cat>("aten::cat"),
+                              KernelOf<&cuda::cat_out>("aten::cat.out")},
+                             Joined({IndexOperators(), IndexWriteOperators()}),
+                             at::kCUDA)),
+                         NameOf);
 
 bool HasMemory(size_t bytes) {
   size_t available = 0, total = 0;

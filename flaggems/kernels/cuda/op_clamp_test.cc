@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "flaggems/kernels/testing/conformance.h"
+#include "flaggems/kernels/testing/joined.h"
 #include "flaggems/kernels/testing/pointwise_cases.h"
 #include "flaggems/kernels/testing/unary_cases.h"
 
@@ -42,14 +43,10 @@ std::vector<Kernel> Kernels() {
   };
 }
 
-std::vector<Operator> Operators() {
-  std::vector<Operator> all = ClampOperators();
-  for (const Operator& op : UnaryOperators()) all.push_back(op);
-  return all;
-}
-
 INSTANTIATE_TEST_SUITE_P(Clamp, ConformanceTest,
-                         ::testing::ValuesIn(CasesOf(Kernels(), Operators(),
+                         ::testing::ValuesIn(CasesOf(Kernels(),
+                                                     Joined({ClampOperators(),
+                                                             UnaryOperators()}),
                                                      at::kCUDA)),
                          NameOf);
 

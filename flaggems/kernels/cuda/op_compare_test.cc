@@ -53,15 +53,10 @@ std::vector<Kernel> Kernels() {
   };
 }
 
-std::vector<Operator> Operators() {
-  std::vector<Operator> all = CompareOperators();
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Compare, ConformanceTest,
-                         ::testing::ValuesIn(CasesOf(Kernels(), Operators(),
-                                                     at::kCUDA)),
-                         NameOf);
+INSTANTIATE_TEST_SUITE_P(
+    Compare, ConformanceTest,
+    ::testing::ValuesIn(CasesOf(Kernels(), CompareOperators(), at::kCUDA)),
+    NameOf);
 
 }  // namespace
 }  // namespace testing

@@ -1,10 +1,10 @@
 #include "flaggems/kernels/cuda/op_cumsum.h"
 
 #include <ATen/WrapDimUtils.h>
-#include <ATen/cuda/EmptyTensor.h>
 #include <ATen/ops/view_as_complex.h>
 #include <ATen/ops/view_as_real.h>
 
+#include "flaggems/kernels/cuda/empty.h"
 #include "flaggems/kernels/cuda/launch.h"
 #include "flaggems/kernels/cuda/op_cumsum_launch.h"
 
@@ -30,8 +30,7 @@ at::Tensor cumsum(const at::Tensor& self, int64_t dim,
   const Element element = ElementOf(type, kOp);
   if (type == at::kBool) ThrowNotImplemented(type, kOp);
   const at::Tensor in = self.to(type).contiguous();
-  const at::Tensor out =
-      at::detail::empty_cuda(self.sizes(), type, self.device(), std::nullopt);
+  const at::Tensor out = Empty(self.sizes(), type, self);
   if (in.numel() == 0) return out;
   int64_t outer = 1, inner = 1;
   for (int64_t d = 0; d < axis; ++d) outer *= in.size(d);

@@ -1,7 +1,6 @@
 #include "flaggems/kernels/cuda/op_dropout.h"
 
 #include <ATen/cuda/CUDAGeneratorImpl.h>
-#include <ATen/cuda/EmptyTensor.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros_like.h>
@@ -9,6 +8,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "flaggems/kernels/cuda/empty.h"
 #include "flaggems/kernels/cuda/launch.h"
 #include "flaggems/kernels/cuda/op_dropout_launch.h"
 
@@ -41,8 +41,7 @@ PhiloxState NextState(at::Device device) {
 
 at::Tensor EmptyLike(const at::Tensor& t, at::ScalarType dtype) {
   if (t.is_non_overlapping_and_dense()) {
-    return at::Tensor(at::detail::empty_strided_cuda(t.sizes(), t.strides(),
-                                                     dtype, t.device()));
+    return EmptyStrided(t.sizes(), t.strides(), dtype, t);
   }
   return at::empty_like(t, t.options().dtype(dtype));
 }

@@ -2,22 +2,15 @@
 
 #include "flaggems/kernels/cuda/op_gather.h"
 
-#include <vector>
-
 #include "flaggems/kernels/testing/conformance.h"
 #include "flaggems/kernels/testing/index_cases.h"
 #include "flaggems/kernels/testing/index_write_cases.h"
+#include "flaggems/kernels/testing/joined.h"
 
 namespace flaggems {
 namespace kernels {
 namespace testing {
 namespace {
-
-std::vector<Operator> Operators() {
-  std::vector<Operator> all = IndexOperators();
-  for (const Operator& op : IndexWriteOperators()) all.push_back(op);
-  return all;
-}
 
 INSTANTIATE_TEST_SUITE_P(
     Gather, ConformanceTest,
@@ -27,7 +20,7 @@ INSTANTIATE_TEST_SUITE_P(
                  KernelOf<&cuda::scatter_add>("aten::scatter_add"),
                  KernelOf<&cuda::scatter_add_>("aten::scatter_add_"),
                  KernelOf<&cuda::scatter_add_out>("aten::scatter_add.out")},
-                Operators(), at::kCUDA)),
+                Joined({IndexOperators(), IndexWriteOperators()}), at::kCUDA)),
     NameOf);
 
 }  // namespace

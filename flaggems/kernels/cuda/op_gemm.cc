@@ -2,7 +2,6 @@
 
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/cuda/EmptyTensor.h>
 #include <ATen/native/Resize.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <cstdint>
 
 #include "flaggems/kernels/cuda/blas_lt.h"
+#include "flaggems/kernels/cuda/empty.h"
 #include "flaggems/kernels/cuda/launch.h"
 
 namespace flaggems {
@@ -99,11 +99,6 @@ bool HasAlignedRows(const MatrixView& view, int64_t element_size) {
          view.batch_stride * element_size % 16 == 0;
 }
 
-at::Tensor Empty(at::IntArrayRef sizes, const at::Tensor& like) {
-  return at::detail::empty_cuda(sizes, like.scalar_type(), like.device(),
-                                std::nullopt);
-}
-
 // out = beta * addend + alpha * (a @ b); addend, of out's shape, is not read
 // with beta 0 and may be out itself. All are of one dtype and device, out is
 // not empty, k is not 0.
@@ -112,7 +107,7 @@ void Multiply(const at::Tensor& a, const at::Tensor& b,
               const char* op) {
   MatrixProduct product;
   if (!ViewOf(out, product.d)) {
-    at::Tensor dense = Empty(out.sizes(), out);
+    at::Tensor dense = Empty(out.sizes(), out.scalar_type(), out);
     Multiply(a, b, addend, factors, dense, op);
     out.copy_(dense);
     return;
@@ -304,7 +299,7 @@ void CheckInPlace(const at::Tensor& self, at::IntArrayRef sizes,
 
 at::Tensor mm(const at::Tensor& self, const at::Tensor& mat2) {
   CheckMm(self, mat2);
-  at::Tensor out = Empty(MatrixShape(self, mat2), self);
+  at::Tensor out = Empty(MatrixShape(self, mat2), self.scalar_type(), self);
   Product(self, mat2, out, 0, 1, out, kMm);
   return out;
 }
@@ -324,7 +319,7 @@ at::Tensor addmm(const at::Tensor& self, const at::Tensor& mat1,
   CheckAddmm(self, mat1, mat2);
   const Shape2 shape = MatrixShape(mat1, mat2);
   const at::Tensor addend = self.expand(shape);
-  at::Tensor out = Empty(shape, mat1);
+  at::Tensor out = Empty(shape, mat1.scalar_type(), mat1);
   Product(mat1, mat2, addend, beta, alpha, out, kAddmm);
   return out;
 }
@@ -357,7 +352,7 @@ at::Tensor& addmm_out(const at::Tensor& self, const at::Tensor& mat1,
 
 at::Tensor bmm(const at::Tensor& self, const at::Tensor& mat2) {
   CheckBmm(self, mat2);
-  at::Tensor out = Empty(BatchShape(self, mat2), self);
+  at::Tensor out = Empty(BatchShape(self, mat2), self.scalar_type(), self);
   Product(self, mat2, out, 0, 1, out, kBmm);
   return out;
 }
@@ -377,7 +372,7 @@ at::Tensor baddbmm(const at::Tensor& self, const at::Tensor& batch1,
   CheckBaddbmm(self, batch1, batch2);
   const Shape3 shape = BatchShape(batch1, batch2);
   const at::Tensor addend = self.expand(shape);
-  at::Tensor out = Empty(shape, batch1);
+  at::Tensor out = Empty(shape, batch1.scalar_type(), batch1);
   Product(batch1, batch2, addend, beta, alpha, out, kBaddbmm);
   return out;
 }

@@ -3,6 +3,7 @@
 #include "flaggems/kernels/cuda/op_gemm.h"
 
 #include "flaggems/kernels/testing/conformance.h"
+#include "flaggems/kernels/testing/joined.h"
 #include "flaggems/kernels/testing/matmul_cases.h"
 #include "flaggems/kernels/testing/product_cases.h"
 
@@ -10,12 +11,6 @@ namespace flaggems {
 namespace kernels {
 namespace testing {
 namespace {
-
-std::vector<Operator> Operators() {
-  std::vector<Operator> all = MatmulOperators();
-  for (Operator& op : ProductOperators()) all.push_back(std::move(op));
-  return all;
-}
 
 INSTANTIATE_TEST_SUITE_P(
     Gemm, ConformanceTest,
@@ -30,7 +25,8 @@ INSTANTIATE_TEST_SUITE_P(
                  KernelOf<&cuda::baddbmm>("aten::baddbmm"),
                  KernelOf<&cuda::baddbmm_>("aten::baddbmm_"),
                  KernelOf<&cuda::baddbmm_out>("aten::baddbmm.out")},
-                Operators(), at::Device(at::kCUDA, 0))),
+                Joined({MatmulOperators(), ProductOperators()}),
+                at::Device(at::kCUDA, 0))),
     NameOf);
 
 }  // namespace

@@ -6,22 +6,16 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
-#include <vector>
 
 #include "flaggems/kernels/testing/conformance.h"
 #include "flaggems/kernels/testing/index_cases.h"
 #include "flaggems/kernels/testing/index_write_cases.h"
+#include "flaggems/kernels/testing/joined.h"
 
 namespace flaggems {
 namespace kernels {
 namespace testing {
 namespace {
-
-std::vector<Operator> Operators() {
-  std::vector<Operator> all = IndexOperators();
-  for (const Operator& op : IndexWriteOperators()) all.push_back(op);
-  return all;
-}
 
 INSTANTIATE_TEST_SUITE_P(
     IndexSelect, ConformanceTest,
@@ -29,7 +23,7 @@ INSTANTIATE_TEST_SUITE_P(
         CasesOf({KernelOf<&cuda::embedding>("aten::embedding"),
                  KernelOf<&cuda::index_select>("aten::index_select"),
                  KernelOf<&cuda::index_select_out>("aten::index_select.out")},
-                Operators(), at::kCUDA)),
+                Joined({IndexOperators(), IndexWriteOperators()}), at::kCUDA)),
     NameOf);
 
 bool HasMemory(size_t bytes) {

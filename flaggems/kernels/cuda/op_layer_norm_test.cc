@@ -2,9 +2,8 @@
 
 #include "flaggems/kernels/cuda/op_layer_norm.h"
 
-#include <vector>
-
 #include "flaggems/kernels/testing/conformance.h"
+#include "flaggems/kernels/testing/joined.h"
 #include "flaggems/kernels/testing/layer_norm_cases.h"
 #include "flaggems/kernels/testing/norm_cases.h"
 
@@ -13,19 +12,13 @@ namespace kernels {
 namespace testing {
 namespace {
 
-std::vector<Operator> Joined(std::vector<Operator> a,
-                             const std::vector<Operator>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 INSTANTIATE_TEST_SUITE_P(
     LayerNorm, ConformanceTest,
     ::testing::ValuesIn(
         CasesOf({KernelOf<&cuda::layer_norm>("aten::native_layer_norm"),
                  KernelOf<&cuda::layer_norm_backward>(
                      "aten::native_layer_norm_backward")},
-                Joined(LayerNormOperators(), NormOperators()), at::kCUDA)),
+                Joined({LayerNormOperators(), NormOperators()}), at::kCUDA)),
     NameOf);
 
 }  // namespace

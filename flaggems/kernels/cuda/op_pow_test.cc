@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "flaggems/kernels/testing/conformance.h"
+#include "flaggems/kernels/testing/joined.h"
 #include "flaggems/kernels/testing/pointwise_cases.h"
 #include "flaggems/kernels/testing/unary_cases.h"
 
@@ -26,14 +27,10 @@ std::vector<Kernel> Kernels() {
   };
 }
 
-std::vector<Operator> Operators() {
-  std::vector<Operator> all = PowOperators();
-  for (const Operator& op : UnaryOperators()) all.push_back(op);
-  return all;
-}
-
 INSTANTIATE_TEST_SUITE_P(Pow, ConformanceTest,
-                         ::testing::ValuesIn(CasesOf(Kernels(), Operators(),
+                         ::testing::ValuesIn(CasesOf(Kernels(),
+                                                     Joined({PowOperators(),
+                                                             UnaryOperators()}),
                                                      at::kCUDA)),
                          NameOf);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "flaggems/kernels/testing/conformance.h"
+#include "flaggems/kernels/testing/joined.h"
 #include "flaggems/kernels/testing/pointwise_cases.h"
 #include "flaggems/kernels/testing/select_cases.h"
 
@@ -26,16 +27,12 @@ std::vector<Kernel> Kernels() {
   };
 }
 
-std::vector<Operator> Operators() {
-  std::vector<Operator> all = FillOperators();
-  for (const Operator& op : SelectOperators()) all.push_back(op);
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Select, ConformanceTest,
-                         ::testing::ValuesIn(CasesOf(Kernels(), Operators(),
-                                                     at::kCUDA)),
-                         NameOf);
+INSTANTIATE_TEST_SUITE_P(
+    Select, ConformanceTest,
+    ::testing::ValuesIn(CasesOf(Kernels(),
+                                Joined({FillOperators(), SelectOperators()}),
+                                at::kCUDA)),
+    NameOf);
 
 }  // namespace
 }  // namespace testing

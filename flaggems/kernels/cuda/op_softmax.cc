@@ -1,13 +1,13 @@
 #include "flaggems/kernels/cuda/op_softmax.h"
 
 #include <ATen/WrapDimUtils.h>
-#include <ATen/cuda/EmptyTensor.h>
 #include <ATen/native/Resize.h>
 #include <c10/util/Exception.h>
 
 #include <cstddef>
 #include <optional>
 
+#include "flaggems/kernels/cuda/empty.h"
 #include "flaggems/kernels/cuda/launch.h"
 #include "flaggems/kernels/cuda/op_softmax_launch.h"
 
@@ -39,11 +39,6 @@ SoftmaxShape ShapeOf(const at::Tensor& t, int64_t dim) {
 Element FloatElementOf(at::ScalarType dtype, const char* op) {
   if (!at::isFloatingType(dtype)) ThrowNotImplemented(dtype, op);
   return ElementOf(dtype, op);
-}
-
-at::Tensor Empty(const at::Tensor& like, at::ScalarType dtype) {
-  return at::detail::empty_cuda(like.sizes(), dtype, like.device(),
-                                std::nullopt);
 }
 
 // Makes an out argument fit, by the rules of native structured kernels.
@@ -94,7 +89,7 @@ void RunForward(const Problem& problem, Forward launch, const at::Tensor& self,
 
 at::Tensor Run(const Problem& problem, Forward launch, const at::Tensor& self) {
   FloatElementOf(self.scalar_type(), problem.op);
-  const at::Tensor out = Empty(self, problem.out_dtype);
+  const at::Tensor out = Empty(self.sizes(), problem.out_dtype, self);
   RunForward(problem, launch, self, out);
   return out;
 }
@@ -149,7 +144,7 @@ void RunBackward(const Problem& problem, Backward launch,
 
 at::Tensor Run(const Problem& problem, Backward launch, const at::Tensor& grad,
                const at::Tensor& output) {
-  const at::Tensor grad_input = Empty(grad, problem.out_dtype);
+  const at::Tensor grad_input = Empty(grad.sizes(), problem.out_dtype, grad);
   RunBackward(problem, launch, grad, output, grad_input);
   return grad_input;
 }

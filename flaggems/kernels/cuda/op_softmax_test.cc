@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "flaggems/kernels/testing/conformance.h"
+#include "flaggems/kernels/testing/joined.h"
 #include "flaggems/kernels/testing/softmax_cases.h"
 #include "flaggems/kernels/testing/softmax_rows_cases.h"
 
@@ -12,12 +13,6 @@ namespace flaggems {
 namespace kernels {
 namespace testing {
 namespace {
-
-std::vector<Operator> Joined(std::vector<Operator> a,
-                             const std::vector<Operator>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
 
 // The kernels of a GPU, native or ours, round the sum of the exponentials,
 // which is at least 1, to float before they take its logarithm: a few roundings
@@ -46,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(
              "aten::_log_softmax_backward_data"),
          KernelOf<&cuda::log_softmax_backward_data_out>(
              "aten::_log_softmax_backward_data.out")},
-        WithRoundedSums(Joined(SoftmaxOperators(), SoftmaxRowsOperators())),
+        WithRoundedSums(Joined({SoftmaxOperators(), SoftmaxRowsOperators()})),
         at::kCUDA)),
     NameOf);
 

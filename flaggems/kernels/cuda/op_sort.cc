@@ -2,23 +2,14 @@
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/WrapDimUtils.h>
-#include <ATen/cuda/EmptyTensor.h>
 
+#include "flaggems/kernels/cuda/empty.h"
 #include "flaggems/kernels/cuda/launch.h"
 #include "flaggems/kernels/cuda/op_sort_launch.h"
 
 namespace flaggems {
 namespace kernels {
 namespace cuda {
-namespace {
-
-at::Tensor EmptyStrided(at::IntArrayRef sizes, at::IntArrayRef strides,
-                        at::ScalarType dtype, at::Device device) {
-  return at::detail::empty_strided_cuda(sizes, strides, dtype, device);
-}
-
-}  // namespace
-
 std::tuple<at::Tensor, at::Tensor> sort(const at::Tensor& self, int64_t dim,
                                         bool descending) {
   return sort_stable(self, false, dim, descending);
@@ -36,9 +27,8 @@ std::tuple<at::Tensor, at::Tensor> sort_stable(const at::Tensor& self,
                                     ? at::DimVector(self.strides())
                                     : at::DimVector(at::infer_dense_strides(
                                           self.sizes(), self.strides()));
-  at::Tensor values = EmptyStrided(self.sizes(), strides, dtype, self.device());
-  at::Tensor indices =
-      EmptyStrided(self.sizes(), strides, at::kLong, self.device());
+  at::Tensor values = EmptyStrided(self.sizes(), strides, dtype, self);
+  at::Tensor indices = EmptyStrided(self.sizes(), strides, at::kLong, self);
   if (self.numel() == 0) return {std::move(values), std::move(indices)};
   const int64_t n = self.dim() == 0 ? 1 : self.size(axis);
   if (n == 1) {
@@ -51,14 +41,9 @@ std::tuple<at::Tensor, at::Tensor> sort_stable(const at::Tensor& self,
   const at::Tensor in = self.transpose(axis, -1).contiguous();
   // Rows of the results: in place where they lie side by side.
   const bool in_place = values.transpose(axis, -1).is_contiguous();
-  const at::Tensor sorted =
-      in_place ? values
-               : at::Tensor(at::detail::empty_cuda(
-                     in.sizes(), dtype, self.device(), std::nullopt));
+  const at::Tensor sorted = in_place ? values : Empty(in.sizes(), dtype, self);
   const at::Tensor where =
-      in_place ? indices
-               : at::Tensor(at::detail::empty_cuda(
-                     in.sizes(), at::kLong, self.device(), std::nullopt));
+      in_place ? indices : Empty(in.sizes(), at::kLong, self);
   const DeviceStream on(self);
   const int64_t rows = in.numel() / n;
   size_t bytes = 0;

@@ -1,10 +1,10 @@
 #include "flaggems/kernels/cuda/op_topk.h"
 
 #include <ATen/WrapDimUtils.h>
-#include <ATen/cuda/EmptyTensor.h>
 
 #include <optional>
 
+#include "flaggems/kernels/cuda/empty.h"
 #include "flaggems/kernels/cuda/launch.h"
 #include "flaggems/kernels/cuda/op_sort.h"
 #include "flaggems/kernels/cuda/op_topk_launch.h"
@@ -24,11 +24,8 @@ std::tuple<at::Tensor, at::Tensor> topk(const at::Tensor& self, int64_t k,
   if (dtype == at::kBool) ThrowNotImplemented(dtype, kOp);
   at::DimVector sizes(self.sizes());
   if (!sizes.empty()) sizes[axis] = k;
-  const auto empty = [&](at::IntArrayRef of, at::ScalarType t) -> at::Tensor {
-    return at::detail::empty_cuda(of, t, self.device(), std::nullopt);
-  };
-  at::Tensor values = empty(sizes, dtype);
-  at::Tensor indices = empty(sizes, at::kLong);
+  at::Tensor values = Empty(sizes, dtype, self);
+  at::Tensor indices = Empty(sizes, at::kLong, self);
   if (values.numel() == 0) return {std::move(values), std::move(indices)};
   if (self.dim() == 0) {
     values.copy_(self);
@@ -47,8 +44,8 @@ std::tuple<at::Tensor, at::Tensor> topk(const at::Tensor& self, int64_t k,
   if (!last) {
     at::DimVector moved(in.sizes());
     moved.back() = k;
-    found = empty(moved, dtype);
-    where = empty(moved, at::kLong);
+    found = Empty(moved, dtype, self);
+    where = Empty(moved, at::kLong, self);
   }
   const DeviceStream on(self);
   const TopKPlan plan =

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "flaggems/kernels/testing/conformance.h"
+#include "flaggems/kernels/testing/joined.h"
 #include "flaggems/kernels/testing/pointwise_cases.h"
 #include "flaggems/kernels/testing/unary_cases.h"
 
@@ -60,16 +61,12 @@ std::vector<Kernel> Kernels() {
   };
 }
 
-std::vector<Operator> Operators() {
-  std::vector<Operator> all = ElementwiseUnaryOperators();
-  for (const Operator& op : UnaryOperators()) all.push_back(op);
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Unary, ConformanceTest,
-                         ::testing::ValuesIn(CasesOf(Kernels(), Operators(),
-                                                     at::kCUDA)),
-                         NameOf);
+INSTANTIATE_TEST_SUITE_P(
+    Unary, ConformanceTest,
+    ::testing::ValuesIn(CasesOf(
+        Kernels(), Joined({ElementwiseUnaryOperators(), UnaryOperators()}),
+        at::kCUDA)),
+    NameOf);
 
 }  // namespace
 }  // namespace testing

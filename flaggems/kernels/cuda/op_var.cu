@@ -59,11 +59,16 @@ struct Var : PlainOperator<T> {
     }
     const auto add = [](C a, C b) { return a + b; };
     const double sum = TreeReduce(sums, add);
-    const double count = valid * V;
-    const double moved = static_cast<double>(center) - shift;
-    acc->sum += sum + count * moved;
-    acc->squares +=
-        TreeReduce(squares, add) + moved * (2 * sum + count * moved);
+    const double square = TreeReduce(squares, add);
+    if constexpr (sizeof(T) == 2) {
+      const double count = valid * V;
+      const double moved = static_cast<double>(center) - shift;
+      acc->sum += sum + count * moved;
+      acc->squares += square + moved * (2 * sum + count * moved);
+    } else {
+      acc->sum += sum;
+      acc->squares += square;
+    }
   }
 
   __device__ __forceinline__ Acc Combine(const Acc& a, const Acc& b) const {
@@ -72,7 +77,10 @@ struct Var : PlainOperator<T> {
 
   __device__ void Finish(const Acc& acc, int64_t offset, C shift) const {
     const double distance = acc.sum / n;
-    const double about_mean = acc.squares - acc.sum * distance;
+    // Squares of finite doubles may overflow: infinite, not NaN.
+    const double about_mean = isfinite(acc.sum) && isinf(acc.squares)
+                                  ? acc.squares
+                                  : acc.squares - acc.sum * distance;
     const double rest = n - correction;
     // NaN stays NaN.
     double variance =

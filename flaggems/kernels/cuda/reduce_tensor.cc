@@ -1,9 +1,10 @@
 #include "flaggems/kernels/cuda/reduce_tensor.h"
 
 #include <ATen/WrapDimUtilsMulti.h>
-#include <ATen/cuda/EmptyTensor.h>
 #include <ATen/native/Resize.h>
 #include <c10/util/Exception.h>
+
+#include "flaggems/kernels/cuda/empty.h"
 
 namespace flaggems {
 namespace kernels {
@@ -47,8 +48,7 @@ at::DimVector ReducedSizes(const at::Tensor& self, const DimSet& reduced,
 
 at::Tensor EmptyReduced(const at::Tensor& self, const DimSet& reduced,
                         bool keepdim, at::ScalarType dtype) {
-  return at::detail::empty_cuda(ReducedSizes(self, reduced, keepdim), dtype,
-                                self.device(), std::nullopt);
+  return Empty(ReducedSizes(self, reduced, keepdim), dtype, self);
 }
 
 void PrepareReduced(const at::Tensor& self, const DimSet& reduced, bool keepdim,

@@ -5,6 +5,7 @@
 #define FLAGGEMS_KERNELS_CUDA_SOFTMAX_BACKWARD_ROWS_CUH_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "flaggems/kernels/cuda/softmax_rows.cuh"
 
@@ -13,13 +14,20 @@ namespace kernels {
 namespace cuda {
 namespace internal_softmax {
 
-template <bool kLog, bool kFastExp, typename C>
-__device__ __forceinline__ C BackwardResult(C grad, C result, C sum) {
+// What a row is summed in, for gradients of type U. A log softmax takes a
+// product with the sum from the gradient: they cancel, and a float32 shows it.
+template <bool kLog, typename C, typename U>
+using RowSum = std::conditional_t<kLog && sizeof(U) >= 4, double, C>;
+
+template <bool kLog, bool kFastExp, typename C, typename S>
+__device__ __forceinline__ C BackwardResult(C grad, C result, S sum) {
   if constexpr (!kLog) {
     return result * (grad - sum);
   } else if constexpr (kFastExp) {
     constexpr float kLog2E = 1.4426950408889634f;
     return fmaf(-exp2f(result * kLog2E), sum, grad);
+  } else if constexpr (sizeof(C) == 4) {
+    return MinusExp(grad, result, sum);
   } else {
     return grad - Exp(result) * sum;
   }
@@ -33,7 +41,8 @@ __device__ __forceinline__ void BackwardRow(Tile& tile, const T* grad_out,
   constexpr bool kFastExp = sizeof(U) == 2;
   C g[Tile::kItems];
   C y[Tile::kItems];
-  C sums[2] = {0, 0};
+  using S = RowSum<kLog, C, U>;
+  S sums[2] = {0, 0};
   const int64_t chunks = kResident ? 1 : tile.chunks();
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     if constexpr (!kResident) tile.SetChunk(chunk);
@@ -48,7 +57,7 @@ __device__ __forceinline__ void BackwardRow(Tile& tile, const T* grad_out,
       }
     }
   }
-  const C sum = tile.Reduce(sums[0] + sums[1], Sum(), C{0});
+  const S sum = tile.Reduce(sums[0] + sums[1], Sum(), S{0});
   for (int64_t chunk = chunks - 1; chunk >= 0; --chunk) {
     if constexpr (!kResident) {
       tile.SetChunk(chunk);
@@ -78,7 +87,7 @@ template <bool kLog, typename T, typename U, int kItems>
 __global__ void __launch_bounds__(1024)
     BackwardColumnsKernel(ColumnPlan plan, const T* grad_out, const T* result,
                           U* grad_in) {
-  __shared__ Compute<T> shared[1024];
+  __shared__ RowSum<kLog, Compute<T>, U> shared[1024];
   ColumnTile<T, kItems> tile(plan, shared);
   if (tile.chunks() == 1) {
     BackwardRow<kLog, true>(tile, grad_out, result, grad_in);
@@ -99,7 +108,8 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
   const uint4 zero = make_uint4(0, 0, 0, 0);
   row.Load(grad_out, zero, grads);
   row.Load(result, zero, results);
-  float sums[2] = {0, 0};
+  using S = RowSum<kLog, float, T>;
+  S sums[2] = {0, 0};
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) {
     if (!row.Has(i)) continue;
@@ -109,10 +119,14 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
     Unpack<T>(results[i], y);
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
-      sums[j % 2] = kLog ? sums[j % 2] + g[j] : fmaf(g[j], y[j], sums[j % 2]);
+      if constexpr (kLog) {
+        sums[j % 2] += g[j];
+      } else {
+        sums[j % 2] = fmaf(g[j], y[j], sums[j % 2]);
+      }
     }
   }
-  const float sum = row.Reduce(sums[0] + sums[1], Sum(), 0.0f);
+  const S sum = row.Reduce(sums[0] + sums[1], Sum(), S{0});
   if constexpr (sizeof(T) == 2) {
     Renew(grads);
     Renew(results);

@@ -4,6 +4,7 @@
 #define FLAGGEMS_KERNELS_CUDA_SOFTMAX_MATH_CUH_
 
 #include <cmath>
+#include <cstdint>
 
 namespace flaggems {
 namespace kernels {
@@ -35,6 +36,34 @@ __device__ __forceinline__ float Divide(float a, float b, float inverse) {
 }
 __device__ __forceinline__ double Divide(double a, double b, double) {
   return a / b;
+}
+
+// grad - exp(x) * sum, for terms that cancel: the error is at most 1.3 * 2^-24
+// of |grad| + |exp(x) * sum| (three times that with expf in float32). exp(x) is
+// 2^k (1 + q) with q in float32, about half an ulp of 1/4; the rest is double.
+__device__ __forceinline__ float MinusExp(float grad, float x, double sum) {
+  constexpr float kLog2E = 1.4426950408889634f;
+  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds
+  constexpr float kLn2 = 0x1.62e430p-1f;
+  constexpr float kLn2Rest = -0x1.05c610p-29f;
+  // NaN stays. Results beyond float32 are infinite without exp's help.
+  const float bounded = x < -500.0f ? -500.0f : x > 500.0f ? 500.0f : x;
+  const float shifted = fmaf(bounded, kLog2E, kRound);
+  const int k = __float_as_int(shifted) - __float_as_int(kRound);
+  const float whole = shifted - kRound;
+  const float r = fmaf(whole, -kLn2Rest, fmaf(whole, -kLn2, bounded));
+  // (exp(r) - 1 - r) / r^2 for |r| <= ln(2) / 2.
+  float p = 0x1.a15232p-13f;
+  p = fmaf(p, r, 0x1.6d43d6p-10f);
+  p = fmaf(p, r, 0x1.1110c6p-7f);
+  p = fmaf(p, r, 0x1.5554e8p-5f);
+  p = fmaf(p, r, 0x1.555556p-3f);
+  p = fmaf(p, r, 0.5f);
+  const double q = fmaf(r * r, p, r);
+  // 0, as float32 has it, so that it makes NaN of an infinite sum.
+  const double scale =
+      x < -104.0f ? 0.0 : __hiloint2double((k + 1023) << 20, 0);
+  return static_cast<float>(fma(-(1.0 + q), sum * scale, double{grad}));
 }
 
 }  // namespace internal_softmax
