@@ -7,34 +7,37 @@
 // every call starts with the L2 cache full of something else and with the next
 // of several argument sets, and is timed by CUDA events; the median counts.
 // Nothing is asserted about time. Progress goes to stderr, JSON to stdout.
-// Without a GPU it says so and exits with 0.
+// Exits with 1, and names the rows on stderr, if results of ours and of native
+// differ by more than the dtype's tolerance. Without a GPU it says so and exits
+// with 0.
 
 #include <ATen/ATen.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
-#include <torch/version.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
+#include "absl/strings/str_format.h"
+#include "benchmarks/cuda/kernel_pair.h"
 #include "benchmarks/cuda/row.h"
 #include "flaggems/precision.h"
-#include "flaggems/registry/register_kernel.h"
 
 ABSL_FLAG(std::string, filter, "",
           "only rows whose name or operator contains this text");
@@ -110,13 +113,6 @@ std::vector<double> TimeInTurns(
   return medians;
 }
 
-const KernelEntry* OwnKernel(const std::string& op) {
-  for (const KernelEntry* entry : KernelRegistrar::All()) {
-    if (entry->backend == Backend::kCuda && entry->op == op) return entry;
-  }
-  return nullptr;
-}
-
 double BytesOf(const Arguments& arguments) {
   double bytes = 0;
   for (const c10::IValue& v : arguments) {
@@ -132,63 +128,73 @@ double BytesOf(const Arguments& arguments) {
   return bytes;
 }
 
-// Largest |a - b| over the largest |b|, of the first output: tells a wrong
-// kernel, not a rounding.
+// Largest |a - b| over the largest finite |b|, of the first output: tells a
+// wrong kernel, not a rounding. NaN agrees with NaN and an infinity with
+// itself; with anything else, or for other shapes, the difference is infinite.
 double Difference(const at::Tensor& a, const at::Tensor& b) {
-  if (a.sizes() != b.sizes() || a.scalar_type() != b.scalar_type()) return 1;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (a.sizes() != b.sizes() || a.scalar_type() != b.scalar_type()) {
+    return kInfinity;
+  }
   if (a.numel() == 0) return 0;
-  const at::Tensor wide = b.to(at::kFloat);
-  const double scale = wide.abs().max().item<double>();
-  const double error = (a.to(at::kFloat) - wide).abs().max().item<double>();
+  const at::Tensor x = a.to(at::kFloat);
+  const at::Tensor y = b.to(at::kFloat);
+  const at::Tensor same = (x == y).logical_or_(x.isnan() & y.isnan());
+  const double error =
+      (x - y).abs_().masked_fill_(same, 0).max().item<double>();
+  if (!std::isfinite(error)) return kInfinity;
+  const double scale =
+      y.abs().masked_fill_(y.isfinite().logical_not_(), 0).max().item<double>();
   return scale == 0 ? error : error / scale;
 }
 
+// What Difference may be where the order of additions and the last rounding
+// are all that differs: a few float32 roundings, two spacings of 16 bits.
+double Tolerance(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kHalf:
+      return 0x1p-9;
+    case at::kBFloat16:
+      return 0x1p-6;
+    default:
+      return 1e-5;
+  }
+}
+
 json Measure(const Row& row, at::ScalarType dtype) {
-  const c10::OperatorName name(row.op.substr(0, row.op.find('.')),
-                               row.op.find('.') == std::string::npos
-                                   ? ""
-                                   : row.op.substr(row.op.find('.') + 1));
-  const auto op = c10::Dispatcher::singleton().findSchema(name);
   json result = {{"name", row.name},
                  {"op", row.op},
                  {"dtype", c10::toString(dtype)},
                  {"goal", row.goal}};
-  const KernelEntry* const entry = OwnKernel(row.op);
-  if (!op.has_value() || entry == nullptr) {
+  const std::optional<KernelPair> pair = KernelPair::Find(row.op);
+  if (!pair.has_value()) {
     result["error"] = "no kernel of ours";
     return result;
   }
-  const c10::KernelFunction own = entry->make_plain(nullptr).function;
-  const c10::DispatchKeySet keys(c10::DispatchKey::CUDA);
   std::vector<Arguments> sets = {row.arguments(dtype)};
   const double bytes = std::max(BytesOf(sets[0]), 1.0);
   while (sets.size() < 4 && bytes * sets.size() < kRotatedBytes) {
     sets.push_back(row.arguments(dtype));
   }
-  const auto run_native = [&](int i) {
-    torch::jit::Stack stack = sets[i % sets.size()];
-    op->callBoxed(stack);
-    return stack;
-  };
-  const auto run_own = [&](int i) {
-    torch::jit::Stack stack = sets[i % sets.size()];
-    own.callBoxed(*op, keys, &stack);
-    return stack;
-  };
   // On arguments of their own: an operator may write them.
-  torch::jit::Stack a = row.arguments(dtype), b;
+  Arguments a = row.arguments(dtype), b;
   for (const c10::IValue& v : a) {
     b.push_back(v.isTensor() && v.toTensor().defined()
                     ? c10::IValue(v.toTensor().clone())
                     : v);
   }
-  own.callBoxed(*op, keys, &a);
-  op->callBoxed(b);
+  a = pair->Own(std::move(a));
+  b = pair->Native(std::move(b));
   if (a[0].isTensor()) {
-    result["difference"] = Difference(a[0].toTensor(), b[0].toTensor());
+    const double difference = Difference(a[0].toTensor(), b[0].toTensor());
+    // JSON has no infinity: null.
+    result["difference"] = difference;
+    result["agrees"] = row.agreement == kNeverAgree ||
+                       difference <= row.agreement * Tolerance(dtype);
   }
   const std::vector<double> ms =
-      TimeInTurns({[&](int i) { run_native(i); }, [&](int i) { run_own(i); }},
+      TimeInTurns({[&](int i) { pair->Native(sets[i % sets.size()]); },
+                   [&](int i) { pair->Own(sets[i % sets.size()]); }},
                   absl::GetFlag(FLAGS_iterations));
   result["native_ms"] = ms[0];
   result["own_ms"] = ms[1];
@@ -275,15 +281,9 @@ json LaunchOverheads() {
 }
 
 json Machine() {
-  cudaDeviceProp properties;
-  C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, 0));
-  int driver = 0;
-  C10_CUDA_CHECK(cudaDriverGetVersion(&driver));
-  const std::time_t now = std::time(nullptr);
-  char date[32];
-  std::strftime(date, sizeof(date), "%Y-%m-%d", std::gmtime(&now));
-  return {{"device", properties.name},   {"driver_cuda", driver},
-          {"torch", TORCH_VERSION},      {"date", date},
+  const RunIdentity run = IdentityOfRun();
+  return {{"device", run.device},        {"driver_cuda", run.driver_cuda},
+          {"torch", run.torch},          {"date", run.date},
           {"copy_gb_per_s", CopyRate()}, {"matrix_tflop_per_s", MatrixRate()}};
 }
 
@@ -295,6 +295,7 @@ int Main() {
   const c10::InferenceMode inference;
   const std::string filter = absl::GetFlag(FLAGS_filter);
   json results = {{"machine", Machine()}, {"rows", json::array()}};
+  std::vector<std::string> differing;
   for (const auto& rows :
        {PointwiseRows(), RowRows(), ReduceRows(), ProductRows(), IndexRows()}) {
     for (const Row& row : rows) {
@@ -313,11 +314,15 @@ int Main() {
                     {"error", e.what()}};
         }
         c10::cuda::CUDACachingAllocator::emptyCache();
-        std::fprintf(stderr, "%s %s native %.4f own %.4f diff %.1e%s\n",
-                     row.name.c_str(), c10::toString(dtype),
-                     result.value("native_ms", 0.0),
-                     result.value("own_ms", 0.0),
-                     result.value("difference", 0.0),
+        const double difference = result.value("difference", 0.0);
+        const std::string label = row.name + " " + c10::toString(dtype);
+        if (!result.value("agrees", true)) {
+          differing.push_back(absl::StrFormat("%s: %.1e", label, difference));
+        }
+        std::fprintf(stderr, "%s native %.4f own %.4f diff %.1e%s%s\n",
+                     label.c_str(), result.value("native_ms", 0.0),
+                     result.value("own_ms", 0.0), difference,
+                     result.value("agrees", true) ? "" : " DIFFERS",
                      result.contains("error") ? " ERROR" : "");
         results["rows"].push_back(result);
       }
@@ -325,7 +330,12 @@ int Main() {
   }
   results["launch"] = LaunchOverheads();
   std::printf("%s\n", results.dump(1).c_str());
-  return 0;
+  if (differing.empty()) return 0;
+  std::fprintf(stderr, "ours and native differ:\n");
+  for (const std::string& row : differing) {
+    std::fprintf(stderr, "  %s\n", row.c_str());
+  }
+  return 1;
 }
 
 }  // namespace

@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
-"""Puts results of kernels_cuda_benchmark into docs/kernels.md.
+"""Puts results of the programs for CUDA kernels into docs/kernels.md.
 
   kernels_doc.py RESULTS.json DOC.md
 
+RESULTS.json is the output of kernels_cuda_benchmark or kernels_cuda_accuracy.
 Replaces what stands between the markers "<!-- results -->" and
-"<!-- end of results -->" of DOC.md; the text around them is written by hand.
-Fails if a row of the results has no numbers.
+"<!-- end of results -->" of DOC.md, or "<!-- errors -->" and
+"<!-- end of errors -->"; the text around them is written by hand. Fails if a row
+has no numbers, or if the results of ours and of native differ too much to have
+been measured.
 """
 
 import json
 import math
 import sys
 
-_START = "<!-- results -->\n"
-_END = "<!-- end of results -->\n"
+# How much larger than native's an error of ours has to be to be listed: by this
+# factor and this many spacings. Maxima of two correct kernels differ by chance.
+_WORSE = 1.05
+_WORSE_BY = 0.01
 
 
 def geometric_mean(values):
@@ -53,15 +58,92 @@ def table(rows, machine):
   return lines
 
 
-def document(results):
-  """The generated part, as text."""
-  machine = results["machine"]
-  rows = results["rows"]
-  broken = [r for r in rows if "error" in r]
+def is_left_to_torch(row):
+  """Ours declines the call, and torch's kernel computes it."""
+  return "left to aten" in row.get("error", "")
+
+
+def fail_without_numbers(rows):
+  broken = [r for r in rows if "error" in r and not is_left_to_torch(r)]
   if broken:
     raise SystemExit("no numbers for: " + "; ".join(
         "%s %s: %s" % (r["name"], r["dtype"], r["error"].splitlines()[0])
         for r in broken))
+
+
+def number(value):
+  """Three digits; JSON's null is an infinity or NaN."""
+  return "not finite" if value is None else "%.3g" % value
+
+
+def is_worse(row, measure):
+  own, native = row["own"].get(measure), row["native"].get(measure)
+  if measure not in row["own"] or native is None:
+    return False
+  if own is None:
+    return True
+  return own > native * _WORSE and own > native + _WORSE_BY
+
+
+def judged(row):
+  """The measures by which ours and native are compared: rms and one maximum."""
+  return ("rms", "cond" if "cond" in row["own"] else "ulp")
+
+
+def errors_document(errors):
+  """The generated part of kernels_cuda_accuracy, as text."""
+  rows = errors["rows"]
+  fail_without_numbers(rows)
+  left = [r for r in rows if is_left_to_torch(r)]
+  rows = [r for r in rows if not is_left_to_torch(r)]
+  lines = [
+      "Measured on %s, %s, torch %s." % (
+          errors["date"], errors["device"], errors["torch"]),
+      "",
+      "| call | dtype | native ulp | ours ulp | native rms | ours rms |"
+      " native cond | ours cond |",
+      "|---|---|--:|--:|--:|--:|--:|--:|",
+  ]
+  for row in rows:
+    cells = []
+    for measure in ("ulp", "rms", "cond"):
+      for side in ("native", "own"):
+        cell = number(row[side][measure]) if measure in row[side] else ""
+        worse = side == "own" and measure in judged(row)
+        cells.append("**%s**" % cell
+                     if worse and is_worse(row, measure) else cell)
+    lines.append("| %s | %s | %s |" % (
+        row["name"], row["dtype"].lower(), " | ".join(cells)))
+  if left:
+    lines += ["", "Left to torch's kernel: %s." % ", ".join(
+        "%s, %s" % (r["name"], r["dtype"].lower()) for r in left)]
+  worse = [(r, m) for r in rows for m in judged(r) if is_worse(r, m)]
+  lines += ["", "#### Larger than native's", ""]
+  lines += ["- %s, %s: %s %s, native %s" % (
+      r["name"], r["dtype"].lower(), m, number(r["own"][m]),
+      number(r["native"][m])) for r, m in worse] or ["None."]
+  return "\n".join(lines) + "\n"
+
+
+def replace_part(doc, name, part, path):
+  """doc with `part` between its markers of the name."""
+  start, end = "<!-- %s -->\n" % name, "<!-- end of %s -->\n" % name
+  if start not in doc or end not in doc:
+    raise SystemExit("%s has no line %r and %r" % (
+        path, start.strip(), end.strip()))
+  head, rest = doc.split(start, 1)
+  return head + start + "\n" + part + "\n" + end + rest.split(end, 1)[1]
+
+
+def document(results):
+  """The generated part of kernels_cuda_benchmark, as text."""
+  machine = results["machine"]
+  rows = results["rows"]
+  fail_without_numbers(rows)
+  differing = [r for r in rows if not r.get("agrees", True)]
+  if differing:
+    raise SystemExit("ours and native differ: " + "; ".join(
+        "%s %s" % (r["name"], r["dtype"]) for r in differing))
   speedup = lambda r: r["native_ms"] / r["own_ms"]
   memory = [r for r in rows if r.get("limit") == "memory"]
   matrix = [r for r in rows if r.get("limit") == "matrix"]
@@ -115,13 +197,13 @@ def main():
     results = json.load(f)
   with open(sys.argv[2]) as f:
     doc = f.read()
-  if _START not in doc or _END not in doc:
-    raise SystemExit("%s has no line %r and %r" % (
-        sys.argv[2], _START.strip(), _END.strip()))
-  head, rest = doc.split(_START, 1)
-  tail = rest.split(_END, 1)[1]
+  if "errors" in results:
+    doc = replace_part(doc, "errors", errors_document(results["errors"]),
+                       sys.argv[2])
+  else:
+    doc = replace_part(doc, "results", document(results), sys.argv[2])
   with open(sys.argv[2], "w") as f:
-    f.write(head + _START + "\n" + document(results) + "\n" + _END + tail)
+    f.write(doc)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 #include <c10/core/ScalarType.h>
 
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -29,10 +30,16 @@ struct Row {
   std::function<std::vector<c10::IValue>(at::ScalarType)> arguments;
   Limit limit = Limit::kMemory;
   // Bytes for kMemory, flops for kMatrix, given the size of an element.
-  std::function<double(double)> work;
+  std::function<double(double)> work = {};
   // The share of the limit that is asked for; 0: none.
   double goal = 0;
+  // How many times the dtype's tolerance the results of native and ours may
+  // differ; kNeverAgree: by anything.
+  double agreement = 1;
 };
+
+// For random results, and where any of several is right.
+inline constexpr double kNeverAgree = std::numeric_limits<double>::infinity();
 
 std::vector<Row> PointwiseRows();
 std::vector<Row> RowRows();      // softmax and norms

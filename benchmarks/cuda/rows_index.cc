@@ -109,14 +109,19 @@ Row Gather(const Shape& shape, int64_t dim) {
 Row ScatterAdd(const Shape& shape, int64_t dim, int64_t targets) {
   return {Name("scatter_add", shape) + " dim " + std::to_string(dim) + " to " +
               std::to_string(targets),
-          "aten::scatter_add", kTwo,
+          "aten::scatter_add",
+          kTwo,
           [=](at::ScalarType dtype) {
             Shape out = shape;
             out[dim] = targets;
             return Arguments{Random(out, dtype), dim, Index(targets, shape),
                              Random(shape, dtype)};
           },
-          Limit::kNone};
+          Limit::kNone,
+          {},
+          0,
+          // Native rounds each of many 16-bit sums.
+          /*agreement=*/4};
 }
 
 Row IndexTensor(const Shape& shape, int64_t count) {
@@ -138,8 +143,7 @@ Row IndexTensor(const Shape& shape, int64_t count) {
 Row IndexPut(const Shape& shape, int64_t count, bool accumulate) {
   return {Name("index_put_", shape) + " rows " + std::to_string(count) +
               (accumulate ? " accumulate" : ""),
-          "aten::index_put_",
-          kTwo,
+          "aten::index_put_", kTwo,
           [=](at::ScalarType dtype) {
             const at::Tensor self = Random(shape, dtype);
             Shape values = shape;
@@ -152,7 +156,10 @@ Row IndexPut(const Shape& shape, int64_t count, bool accumulate) {
           [=](double bytes) {
             return (accumulate ? 3 : 2) * bytes * count *
                    (Numel(shape) / shape[0]);
-          }};
+          },
+          0,
+          // Any of several values for one row.
+          accumulate ? 1 : kNeverAgree};
 }
 
 Row Cat(const std::string& name, const std::vector<Shape>& shapes, int64_t dim,
@@ -176,22 +183,23 @@ Row Cat(const std::string& name, const std::vector<Shape>& shapes, int64_t dim,
 
 std::vector<Row> DropoutRows(const Shape& shape, double goal) {
   const double numel = Numel(shape);
-  return {{Name("native_dropout", shape), "aten::native_dropout", kThree,
-           [=](at::ScalarType dtype) {
-             return Arguments{Random(shape, dtype), 0.1, true};
-           },
-           Limit::kMemory,
-           [=](double bytes) { return numel * (2 * bytes + 1); }, goal},
-          {Name("native_dropout_backward", shape),
-           "aten::native_dropout_backward", kTwo,
-           [=](at::ScalarType dtype) {
-             const at::Tensor grad = Random(shape, dtype);
-             return Arguments{
-                 grad, at::rand(shape, at::TensorOptions(at::kCUDA)).gt(0.1),
-                 1 / 0.9};
-           },
-           Limit::kMemory,
-           [=](double bytes) { return numel * (2 * bytes + 1); }, goal}};
+  return {
+      {Name("native_dropout", shape), "aten::native_dropout", kThree,
+       [=](at::ScalarType dtype) {
+         return Arguments{Random(shape, dtype), 0.1, true};
+       },
+       Limit::kMemory, [=](double bytes) { return numel * (2 * bytes + 1); },
+       goal, kNeverAgree},
+      {Name("native_dropout_backward", shape), "aten::native_dropout_backward",
+       kTwo,
+       [=](at::ScalarType dtype) {
+         const at::Tensor grad = Random(shape, dtype);
+         return Arguments{grad,
+                          at::rand(shape, at::TensorOptions(at::kCUDA)).gt(0.1),
+                          1 / 0.9};
+       },
+       Limit::kMemory, [=](double bytes) { return numel * (2 * bytes + 1); },
+       goal}};
 }
 
 Row Triangle(const std::string& op, const Shape& shape) {

@@ -141,6 +141,12 @@ std::vector<Row> ReduceRows() {
     row.limit = Limit::kNone;
     rows.push_back(std::move(row));
   }
+  for (Row& row : rows) {
+    // Native rounds the sum so far to 16 bits.
+    if (row.op == "aten::cumsum") row.agreement = 20;
+    // One sum of many random terms may be as small as its error.
+    if (row.op == "aten::sum" || row.op == "aten::mean") row.agreement = 100;
+  }
   return rows;
 }
 
