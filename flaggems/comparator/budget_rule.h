@@ -2,7 +2,7 @@
 #define FLAGGEMS_COMPARATOR_BUDGET_RULE_H_
 
 // budget.h's limit as a Rule for the walk over elements (element_rule.h,
-// element_walk.h).
+// element_walk.h), on the host and on a device.
 
 #include <cmath>
 #include <cstdint>
@@ -10,8 +10,9 @@
 #include "flaggems/comparator/budget.h"
 #include "flaggems/comparator/comparison.h"
 #include "flaggems/comparator/element_rule.h"
-#include "flaggems/comparator/element_walk.h"
+#include "flaggems/comparator/quiet_errors.h"
 #include "flaggems/comparator/ulp.h"
+#include "flaggems/core/host_device.h"
 
 namespace flaggems {
 
@@ -27,7 +28,8 @@ class BudgetRule {
         overflow_(format.overflow / budget.overflow_margin),
         has_infinity_(format.has_infinity) {}
 
-  double Limit(const ElementError& error, PartialComparison* stats) const {
+  FG_HOST_DEVICE double Limit(const ElementError& error,
+                              PartialComparison* stats) const {
     const double limit =
         terms_.Limit(error.abs_got, error.abs_want, error.position);
     if (error.diff > limit && error.abs_want < flush_below_ &&
@@ -40,7 +42,8 @@ class BudgetRule {
 
   // Whether a value that the arithmetic may have had in place of `want` rounds
   // beyond the largest finite one.
-  bool AgreesAsOverflow(double got, double want, int64_t position) const {
+  FG_HOST_DEVICE bool AgreesAsOverflow(double got, double want,
+                                       int64_t position) const {
     const double abs_want = std::fabs(want);
     const bool overflows =
         abs_want + terms_.Arithmetic(abs_want, position) >= overflow_;
@@ -75,7 +78,7 @@ class BudgetRule {
     }
 
     // The second term of the budget.
-    double Arithmetic(double abs_want, int64_t position) const {
+    FG_HOST_DEVICE double Arithmetic(double abs_want, int64_t position) const {
       if constexpr (kPerElement) {
         // What is no magnitude gives 0, and so does 0 * Inf, which is NaN.
         const double term = slope * conditions[position];
@@ -84,7 +87,8 @@ class BudgetRule {
         return slope * abs_want + base;
       }
     }
-    double Limit(double abs_got, double abs_want, int64_t position) const {
+    FG_HOST_DEVICE double Limit(double abs_got, double abs_want,
+                                int64_t position) const {
       const double smaller = abs_got < abs_want ? abs_got : abs_want;
       return h * ulp(smaller) + Arithmetic(abs_want, position);
     }
@@ -105,16 +109,18 @@ class BudgetRule {
 // The limit without the flush: what needs that is counted by Limit().
 template <bool kPerElement>
 struct BudgetRule<kPerElement>::QuietBounds {
-  internal_walk::QuietErrors errors;
+  internal_rule::QuietErrors errors;
   double score;
   Terms terms;
 
-  QuietBounds(const BudgetRule& rule, const PartialComparison& stats)
+  FG_HOST_DEVICE QuietBounds(const BudgetRule& rule,
+                             const PartialComparison& stats)
       : errors(stats),
-        score(internal_walk::QuietScore(stats)),
+        score(internal_rule::QuietScore(stats)),
         terms(rule.terms_) {}
 
-  double ForScore(double abs_got, double abs_want, int64_t position) const {
+  FG_HOST_DEVICE double ForScore(double abs_got, double abs_want,
+                                 int64_t position) const {
     // Less what rounding to a subnormal can have added to the product.
     return score * terms.Limit(abs_got, abs_want, position) - 1e-290;
   }

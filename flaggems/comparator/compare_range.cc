@@ -8,6 +8,7 @@
 #include "flaggems/comparator/element.h"
 #include "flaggems/comparator/element_rule.h"
 #include "flaggems/comparator/element_walk.h"
+#include "flaggems/comparator/quiet_errors.h"
 #include "flaggems/comparator/strided_reader.h"
 #include "flaggems/core/dtype.h"
 #include "flaggems/core/status_macros.h"
@@ -57,19 +58,19 @@ struct WalkedFixedRule : FixedRule {
 
   // The limit is linear in |want|, and so is the bound.
   struct QuietBounds {
-    internal_walk::QuietErrors errors;
+    internal_rule::QuietErrors errors;
     double slope = 0;
     double base = 0;
 
     QuietBounds(const FixedRule& rule, const PartialComparison& stats)
         : errors(stats) {
-      const double score = internal_walk::QuietScore(stats);
+      const double score = internal_rule::QuietScore(stats);
       if (score > 0) {
         slope = score * rule.tolerance.rtol;
         base = score * rule.tolerance.atol;
         // Without a base, a slope times a small value may round up: take off
         // what rounding can have added.
-        if (base < internal_walk::kQuietTiny) base = -1e-290;
+        if (base < internal_rule::kQuietTiny) base = -1e-290;
       }
     }
     double ForScore(double /*abs_got*/, double abs_want,

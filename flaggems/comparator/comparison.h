@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "flaggems/core/host_device.h"
 #include "flaggems/core/verdict.h"
 
 namespace flaggems {
@@ -63,10 +64,49 @@ struct PartialComparison {
   int64_t flushed = 0;
 };
 
+namespace internal_comparison {
+
+// The lower of two positions, of which -1 is none.
+FG_HOST_DEVICE inline int64_t First(int64_t a, int64_t b) {
+  if (a < 0) return b;
+  if (b < 0) return a;
+  return a < b ? a : b;
+}
+
+FG_HOST_DEVICE inline double Larger(double a, double b) {
+  return a < b ? b : a;
+}
+
+}  // namespace internal_comparison
+
 // Joins what was found in two disjoint sets of positions. Associative and
 // commutative to the bit: how the elements were cut up and in which order the
 // parts finished does not show.
-PartialComparison Merge(const PartialComparison& a, const PartialComparison& b);
+FG_HOST_DEVICE inline PartialComparison Merge(const PartialComparison& a,
+                                              const PartialComparison& b) {
+  PartialComparison joined;
+  joined.numel = a.numel + b.numel;
+  joined.value_mismatches = a.value_mismatches + b.value_mismatches;
+  joined.special_mismatches = a.special_mismatches + b.special_mismatches;
+  joined.want_nans = a.want_nans + b.want_nans;
+  joined.flushed = a.flushed + b.flushed;
+  joined.nan_mismatch = a.nan_mismatch || b.nan_mismatch;
+  joined.max_abs_diff =
+      internal_comparison::Larger(a.max_abs_diff, b.max_abs_diff);
+  joined.max_rel_diff =
+      internal_comparison::Larger(a.max_rel_diff, b.max_rel_diff);
+  joined.score = internal_comparison::Larger(a.score, b.score);
+  // A part without elements has position -1 and score 0: First() drops it.
+  if (a.score == b.score) {
+    joined.worst_score =
+        internal_comparison::First(a.worst_score, b.worst_score);
+  } else {
+    joined.worst_score = a.score > b.score ? a.worst_score : b.worst_score;
+  }
+  joined.first_special =
+      internal_comparison::First(a.first_special, b.first_special);
+  return joined;
+}
 
 // The verdict on all elements.
 Comparison Finish(const PartialComparison& all);

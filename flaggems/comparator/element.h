@@ -14,13 +14,14 @@
 #include <type_traits>
 
 #include "flaggems/core/dtype.h"
+#include "flaggems/core/host_device.h"
 
 namespace flaggems {
 
 namespace internal_element {
 
 template <typename To, typename From>
-inline To BitCast(From from) {
+FG_HOST_DEVICE inline To BitCast(From from) {
   static_assert(sizeof(To) == sizeof(From), "");
   To to;
   std::memcpy(&to, &from, sizeof(to));
@@ -28,13 +29,13 @@ inline To BitCast(From from) {
 }
 
 // 2^exponent for exponents of normal doubles.
-inline double PowerOfTwo(int exponent) {
+FG_HOST_DEVICE inline double PowerOfTwo(int exponent) {
   return BitCast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
 }
 
 }  // namespace internal_element
 
-inline float DecodeFloat16(uint16_t bits) {
+FG_HOST_DEVICE inline float DecodeFloat16(uint16_t bits) {
   // Selections are masks: compilers turn ?: into branches and do not vectorise.
   const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
   const uint32_t magnitude = bits & 0x7fffu;
@@ -51,12 +52,12 @@ inline float DecodeFloat16(uint16_t bits) {
                                           (normal & ~is_subnormal));
 }
 
-inline float DecodeBFloat16(uint16_t bits) {
+FG_HOST_DEVICE inline float DecodeBFloat16(uint16_t bits) {
   return internal_element::BitCast<float>(static_cast<uint32_t>(bits) << 16);
 }
 
 // 1 sign, 4 exponent (bias 7), 3 fraction bits; no Inf; NaN is S.1111.111.
-inline float DecodeFloat8E4M3FN(uint8_t bits) {
+FG_HOST_DEVICE inline float DecodeFloat8E4M3FN(uint8_t bits) {
   const int exponent = (bits >> 3) & 15;
   const int fraction = bits & 7;
   if ((bits & 0x7f) == 0x7f)
@@ -69,12 +70,12 @@ inline float DecodeFloat8E4M3FN(uint8_t bits) {
 }
 
 // 1 sign, 5 exponent (bias 15), 2 fraction bits: the upper byte of a float16.
-inline float DecodeFloat8E5M2(uint8_t bits) {
+FG_HOST_DEVICE inline float DecodeFloat8E5M2(uint8_t bits) {
   return DecodeFloat16(static_cast<uint16_t>(bits << 8));
 }
 
 // As E4M3FN with bias 8; no Inf, no -0: 0x80 is the one NaN.
-inline float DecodeFloat8E4M3FNUZ(uint8_t bits) {
+FG_HOST_DEVICE inline float DecodeFloat8E4M3FNUZ(uint8_t bits) {
   const int exponent = (bits >> 3) & 15;
   const int fraction = bits & 7;
   if (bits == 0x80) return internal_element::BitCast<float>(0x7fc00000u);
@@ -87,7 +88,7 @@ inline float DecodeFloat8E4M3FNUZ(uint8_t bits) {
 
 // 1 sign, 5 exponent (bias 16), 2 fraction bits; no Inf, no -0: 0x80 is the
 // one NaN.
-inline float DecodeFloat8E5M2FNUZ(uint8_t bits) {
+FG_HOST_DEVICE inline float DecodeFloat8E5M2FNUZ(uint8_t bits) {
   const int exponent = (bits >> 2) & 31;
   const int fraction = bits & 3;
   if (bits == 0x80) return internal_element::BitCast<float>(0x7fc00000u);
@@ -100,7 +101,7 @@ inline float DecodeFloat8E5M2FNUZ(uint8_t bits) {
 
 // 8 exponent bits (bias 127) and nothing else: powers of two; 0xff is NaN. A
 // double, because 2^-127 would be a subnormal float.
-inline double DecodeFloat8E8M0FNU(uint8_t bits) {
+FG_HOST_DEVICE inline double DecodeFloat8E8M0FNU(uint8_t bits) {
   if (bits == 0xff) {
     return internal_element::BitCast<double>(uint64_t{0x7ff8000000000000});
   }
@@ -125,14 +126,16 @@ template <typename StoredType, typename ValueType>
 struct PlainElement {
   using Stored = StoredType;
   using Value = ValueType;
-  static Value Load(Stored stored) { return static_cast<Value>(stored); }
+  FG_HOST_DEVICE static Value Load(Stored stored) {
+    return static_cast<Value>(stored);
+  }
 };
 
 template <typename StoredType, auto kDecode>
 struct CodedElement {
   using Stored = StoredType;
   using Value = double;
-  static Value Load(Stored stored) { return kDecode(stored); }
+  FG_HOST_DEVICE static Value Load(Stored stored) { return kDecode(stored); }
 };
 
 template <typename Part>
@@ -142,7 +145,7 @@ struct ComplexElement {
     typename Part::Stored im;
   };
   using Value = ComplexValue;
-  static Value Load(Stored stored) {
+  FG_HOST_DEVICE static Value Load(Stored stored) {
     return {Part::Load(stored.re), Part::Load(stored.im)};
   }
 };
@@ -154,7 +157,7 @@ template <>
 struct Element<DType::kBool> {
   using Stored = uint8_t;
   using Value = int64_t;
-  static Value Load(Stored stored) { return stored != 0; }
+  FG_HOST_DEVICE static Value Load(Stored stored) { return stored != 0; }
 };
 
 template <>

@@ -21,6 +21,7 @@
 #include "flaggems/comparator/comparison.h"
 #include "flaggems/comparator/element.h"
 #include "flaggems/comparator/tolerance.h"
+#include "flaggems/core/host_device.h"
 
 namespace flaggems {
 
@@ -37,11 +38,12 @@ struct ElementError {
 struct FixedRule {
   Tolerance tolerance;
 
-  double Limit(const ElementError& error, PartialComparison* /*stats*/) const {
+  FG_HOST_DEVICE double Limit(const ElementError& error,
+                              PartialComparison* /*stats*/) const {
     return tolerance.atol + tolerance.rtol * error.abs_want;
   }
-  bool AgreesAsOverflow(double /*got*/, double /*want*/,
-                        int64_t /*position*/) const {
+  FG_HOST_DEVICE bool AgreesAsOverflow(double /*got*/, double /*want*/,
+                                       int64_t /*position*/) const {
     return false;
   }
 };
@@ -62,7 +64,7 @@ inline constexpr double kTrustedProduct = 1e-280;
 // What a pair of elements amounts to. Complex numbers join two parts.
 enum class PairClass : uint8_t { kFinite, kSameSpecial, kOtherSpecial };
 
-inline PairClass Classify(double got, double want) {
+FG_HOST_DEVICE inline PairClass Classify(double got, double want) {
   if (std::isfinite(got) && std::isfinite(want)) return PairClass::kFinite;
   if (got == want) return PairClass::kSameSpecial;
   if (std::isnan(got) && std::isnan(want)) return PairClass::kSameSpecial;
@@ -71,8 +73,8 @@ inline PairClass Classify(double got, double want) {
 
 // Classify(), where what overflowed as it should is the same special value.
 template <typename Rule>
-inline PairClass ClassifyBy(const Rule& rule, double got, double want,
-                            int64_t position) {
+FG_HOST_DEVICE inline PairClass ClassifyBy(const Rule& rule, double got,
+                                           double want, int64_t position) {
   const PairClass pair_class = Classify(got, want);
   if (pair_class == PairClass::kOtherSpecial && std::isfinite(want) &&
       rule.AgreesAsOverflow(got, want, position)) {
@@ -83,8 +85,9 @@ inline PairClass ClassifyBy(const Rule& rule, double got, double want,
 
 // Takes the error of a finite pair into the maxima; returns whether it exceeds
 // the limit. `diff` may be Inf, after an overflow.
-inline bool AddError(double diff, double abs_want, double limit,
-                     int64_t position, PartialComparison* stats) {
+FG_HOST_DEVICE inline bool AddError(double diff, double abs_want, double limit,
+                                    int64_t position,
+                                    PartialComparison* stats) {
   if (diff == 0) return false;
   if (diff > stats->max_abs_diff) stats->max_abs_diff = diff;
 
@@ -108,15 +111,15 @@ inline bool AddError(double diff, double abs_want, double limit,
 }
 
 template <typename Rule>
-inline bool AddError(const ElementError& error, const Rule& rule,
-                     PartialComparison* stats) {
+FG_HOST_DEVICE inline bool AddError(const ElementError& error, const Rule& rule,
+                                    PartialComparison* stats) {
   if (error.diff == 0) return false;
   return AddError(error.diff, error.abs_want, rule.Limit(error, stats),
                   error.position, stats);
 }
 
-inline void AddSpecialMismatch(bool with_nan, int64_t position,
-                               PartialComparison* stats) {
+FG_HOST_DEVICE inline void AddSpecialMismatch(bool with_nan, int64_t position,
+                                              PartialComparison* stats) {
   ++stats->special_mismatches;
   stats->nan_mismatch |= with_nan;
   if (stats->first_special < 0) stats->first_special = position;
@@ -124,7 +127,7 @@ inline void AddSpecialMismatch(bool with_nan, int64_t position,
 
 // sqrt(re^2 + im^2) without overflow or underflow on the way, in operations
 // that every IEEE machine rounds alike (std::hypot is the library's choice).
-inline double Modulus(double re, double im) {
+FG_HOST_DEVICE inline double Modulus(double re, double im) {
   re = std::fabs(re);
   im = std::fabs(im);
   const double largest = re > im ? re : im;
@@ -143,8 +146,8 @@ inline double Modulus(double re, double im) {
 
 // Judge() takes one pair into *stats. Positions must rise from call to call.
 template <typename Rule>
-inline void Judge(double got, double want, int64_t position, const Rule& rule,
-                  PartialComparison* stats) {
+FG_HOST_DEVICE inline void Judge(double got, double want, int64_t position,
+                                 const Rule& rule, PartialComparison* stats) {
   using internal_rule::PairClass;
   const double diff = std::fabs(got - want);
   if (diff <= internal_rule::kMaxDouble ||
@@ -162,9 +165,9 @@ inline void Judge(double got, double want, int64_t position, const Rule& rule,
 }
 
 template <typename Rule>
-inline void Judge(const ComplexValue& got, const ComplexValue& want,
-                  int64_t position, const Rule& rule,
-                  PartialComparison* stats) {
+FG_HOST_DEVICE inline void Judge(const ComplexValue& got,
+                                 const ComplexValue& want, int64_t position,
+                                 const Rule& rule, PartialComparison* stats) {
   using internal_rule::PairClass;
   const PairClass re =
       internal_rule::ClassifyBy(rule, got.re, want.re, position);
@@ -206,8 +209,9 @@ inline void Judge(const ComplexValue& got, const ComplexValue& want,
 
 // Integers and bools: no rule but equality.
 template <typename Integer>
-inline void JudgeInteger(Integer got, Integer want, int64_t position,
-                         PartialComparison* stats) {
+FG_HOST_DEVICE inline void JudgeInteger(Integer got, Integer want,
+                                        int64_t position,
+                                        PartialComparison* stats) {
   if (got == want) return;
   const uint64_t larger = static_cast<uint64_t>(got > want ? got : want);
   const uint64_t smaller = static_cast<uint64_t>(got > want ? want : got);
@@ -218,14 +222,14 @@ inline void JudgeInteger(Integer got, Integer want, int64_t position,
 }
 
 template <typename Rule>
-inline void Judge(int64_t got, int64_t want, int64_t position, const Rule&,
-                  PartialComparison* stats) {
+FG_HOST_DEVICE inline void Judge(int64_t got, int64_t want, int64_t position,
+                                 const Rule&, PartialComparison* stats) {
   JudgeInteger(got, want, position, stats);
 }
 
 template <typename Rule>
-inline void Judge(uint64_t got, uint64_t want, int64_t position, const Rule&,
-                  PartialComparison* stats) {
+FG_HOST_DEVICE inline void Judge(uint64_t got, uint64_t want, int64_t position,
+                                 const Rule&, PartialComparison* stats) {
   JudgeInteger(got, want, position, stats);
 }
 

@@ -25,6 +25,7 @@
 #include "flaggems/comparator/comparison.h"
 #include "flaggems/comparator/element.h"
 #include "flaggems/comparator/element_rule.h"
+#include "flaggems/comparator/quiet_errors.h"
 #include "flaggems/comparator/strided_reader.h"
 #include "flaggems/core/array_view.h"
 #include "flaggems/core/dtype.h"
@@ -43,10 +44,6 @@ inline constexpr int64_t kBlock = 64;
 // a pair of complex128 arrays).
 inline constexpr int64_t kGather = 8 * kBlock;
 
-// Below this a factor of a bound may underflow: the bound is then 0, which only
-// sends more blocks to the second look.
-inline constexpr double kQuietTiny = 1e-260;
-
 template <DType kDType>
 inline constexpr bool kIsReal = std::is_same_v<ValueOf<kDType>, double>;
 template <DType kDType>
@@ -56,33 +53,6 @@ template <DType kDType>
 inline constexpr bool kIsInteger = !kIsReal<kDType> && !kIsComplex<kDType>;
 
 // ---- The first look: which blocks change nothing but the element count.
-
-// The bounds that every rule has on the error of an element with |want| = a:
-// not more than `abs` and `rel_slope * a + rel_base`. An error within them
-// raises neither max_abs_diff nor max_rel_diff.
-struct QuietErrors {
-  double abs = 0;
-  double rel_slope = 0;
-  double rel_base = 0;
-
-  explicit QuietErrors(const PartialComparison& stats)
-      // Finite always: a difference that is Inf or NaN is never quiet.
-      : abs(std::fmin(stats.max_abs_diff, internal_rule::kMaxDouble)) {
-    if (stats.max_rel_diff > internal_rule::kMaxDouble) {
-      rel_base = internal_rule::kMaxDouble;
-    } else if (stats.max_rel_diff > kQuietTiny) {
-      rel_slope = stats.max_rel_diff * internal_rule::kLowered;
-      rel_base = stats.max_rel_diff * kRelFloor * internal_rule::kLowered;
-    }
-  }
-};
-
-// The share of its limit that the error of a quiet element may have: that of
-// the worst so far, and above 1 every element counts, because it is a mismatch.
-inline double QuietScore(const PartialComparison& stats) {
-  const double score = std::fmin(stats.score, 1.0);
-  return score > kQuietTiny ? score * internal_rule::kLowered : 0;
-}
 
 // Whether a block of real pairs is quiet. Written so that compilers vectorise
 // it: one flag as wide as the values, no branch. kEqual also accepts infinities

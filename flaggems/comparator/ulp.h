@@ -8,6 +8,7 @@
 
 #include "flaggems/comparator/element.h"
 #include "flaggems/core/dtype.h"
+#include "flaggems/core/host_device.h"
 
 namespace flaggems {
 
@@ -21,7 +22,7 @@ struct FloatFormat {
   double overflow;
   bool has_infinity;  // what overflows is Inf; else it is NaN
 
-  double smallest_normal() const {
+  FG_HOST_DEVICE double smallest_normal() const {
     return internal_element::PowerOfTwo(min_exponent);
   }
 };
@@ -41,11 +42,11 @@ std::optional<FloatFormat> FloatFormatOf(DType dtype);
 // Exact. abs_value is >= 0 and finite. Branch-free: loops over it vectorise.
 class UlpFunction {
  public:
-  explicit UlpFunction(const FloatFormat& format)
+  FG_HOST_DEVICE explicit UlpFunction(const FloatFormat& format)
       : smallest_power_(format.smallest_normal()),
         spacing_of_one_(internal_element::PowerOfTwo(-format.fraction_bits)) {}
 
-  double operator()(double abs_value) const {
+  FG_HOST_DEVICE double operator()(double abs_value) const {
     constexpr uint64_t kExponentMask = uint64_t{0x7ff} << 52;
     // 2^e; 0 for a subnormal double, which no format has as a normal number.
     const double power = internal_element::BitCast<double>(
@@ -59,7 +60,7 @@ class UlpFunction {
   double spacing_of_one_;
 };
 
-inline double Ulp(const FloatFormat& format, double abs_value) {
+FG_HOST_DEVICE inline double Ulp(const FloatFormat& format, double abs_value) {
   return UlpFunction(format)(abs_value);
 }
 

@@ -1,0 +1,175 @@
+// One pass over two arrays: threads walk (device_walk.h), warps and blocks
+// merge, and the block that comes last merges the blocks.
+
+#include <cstring>
+
+#include "flaggems/comparator/cuda/device_compare_launch.h"
+#include "flaggems/comparator/cuda/device_plan.h"
+#include "flaggems/comparator/cuda/device_walk.h"
+
+namespace flaggems {
+namespace {
+
+using internal_device::BlockMaxima;
+using internal_device::kThreads;
+using internal_device::Planned;
+
+constexpr int kWarp = 32;
+constexpr int kWarps = kThreads / kWarp;
+// Enough loads in flight, with the registers that a tile takes.
+constexpr int kBlocksPerProcessor = 3;
+constexpr int kMaxBlocks = 1024;
+
+struct Scratch {
+  alignas(256) unsigned finished;  // blocks; 0 between launches
+  alignas(256) DeviceComparison parts[kMaxBlocks];
+};
+
+struct Words {
+  static constexpr int kCount = sizeof(DeviceComparison) / sizeof(unsigned);
+  static_assert(sizeof(DeviceComparison) == kCount * sizeof(unsigned), "");
+  unsigned x[kCount];
+};
+
+__device__ Words WordsOf(const DeviceComparison& part) {
+  Words words;
+  memcpy(&words, &part, sizeof(words));
+  return words;
+}
+
+__device__ DeviceComparison ComparisonOf(const Words& words) {
+  DeviceComparison part;
+  memcpy(&part, &words, sizeof(part));
+  return part;
+}
+
+// Of all lanes, in lane 0.
+__device__ DeviceComparison MergeWarp(DeviceComparison part) {
+#pragma unroll 1
+  for (int step = kWarp / 2; step > 0; step /= 2) {
+    Words words = WordsOf(part);
+#pragma unroll
+    for (unsigned& x : words.x) x = __shfl_down_sync(~0u, x, step);
+    part = Merge(part, ComparisonOf(words));
+  }
+  return part;
+}
+
+// Of all threads, in thread 0.
+__device__ DeviceComparison MergeBlock(DeviceComparison part) {
+  __shared__ Words warps[kWarps];
+  part = MergeWarp(part);
+  __syncthreads();  // of an earlier call
+  if (threadIdx.x % kWarp == 0) warps[threadIdx.x / kWarp] = WordsOf(part);
+  __syncthreads();
+  if (threadIdx.x < kWarp) {
+    part = MergeWarp(threadIdx.x < kWarps ? ComparisonOf(warps[threadIdx.x])
+                                          : DeviceComparison());
+  }
+  return part;
+}
+
+template <typename Walk>
+__global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
+    CompareKernel(const __grid_constant__ Walk walk, Scratch* scratch,
+                  DeviceComparison* result) {
+  __shared__ BlockMaxima maxima;
+  __shared__ bool is_last;
+  if (threadIdx.x == 0) {
+    maxima.abs = 0;
+    maxima.rel = 0;
+    maxima.score = 0;
+  }
+  __syncthreads();
+  DeviceComparison part = MergeBlock(
+      walk.Walk(blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x), &maxima));
+  if (gridDim.x == 1) {
+    if (threadIdx.x == 0) *result = part;
+    return;
+  }
+  if (threadIdx.x == 0) {
+    scratch->parts[blockIdx.x] = part;
+    __threadfence();
+    is_last = atomicAdd(&scratch->finished, 1u) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (!is_last) return;
+  __threadfence();
+  part = DeviceComparison();
+  for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreads) {
+    Words words;
+    const auto* from = reinterpret_cast<const unsigned*>(&scratch->parts[i]);
+    // Past the first level of the cache, which does not see other processors.
+    for (int w = 0; w < Words::kCount; ++w) words.x[w] = __ldcg(from + w);
+    part = Merge(part, ComparisonOf(words));
+  }
+  part = MergeBlock(part);
+  if (threadIdx.x == 0) {
+    scratch->finished = 0;
+    *result = part;
+  }
+}
+
+cudaError_t ErrorOf(Planned planned) {
+  switch (planned) {
+    case Planned::kYes:
+      return cudaSuccess;
+    case Planned::kSizesDiffer:
+    case Planned::kBadConditions:
+      return cudaErrorInvalidValue;
+    case Planned::kNoRule:
+    case Planned::kTooManyDimensions:
+      return cudaErrorNotSupported;
+  }
+  return cudaErrorNotSupported;
+}
+
+// The visitor that launches what was planned.
+struct Launcher {
+  void* scratch;
+  DeviceComparison* result;
+  cudaStream_t stream;
+  cudaError_t error = cudaSuccess;
+
+  template <typename Walk>
+  void operator()(const Walk& walk) {
+    int device = 0;
+    int processors = 0;
+    error = cudaGetDevice(&device);
+    if (error != cudaSuccess) return;
+    error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount,
+                                   device);
+    if (error != cudaSuccess) return;
+    const int64_t most = processors * kBlocksPerProcessor < kMaxBlocks
+                             ? processors * kBlocksPerProcessor
+                             : kMaxBlocks;
+    const int64_t tiles = walk.tiles() > 0 ? walk.tiles() : 1;
+    CompareKernel<<<static_cast<unsigned>(tiles < most ? tiles : most),
+                    kThreads, 0, stream>>>(walk, static_cast<Scratch*>(scratch),
+                                           result);
+    error = cudaGetLastError();
+  }
+};
+
+}  // namespace
+
+int64_t DeviceCompareScratchBytes() { return sizeof(Scratch); }
+
+cudaError_t LaunchCompareBudget(const ArrayView& got, const ArrayView& want,
+                                const Budget& budget, void* scratch,
+                                DeviceComparison* result, cudaStream_t stream) {
+  Launcher launcher{scratch, result, stream};
+  const Planned planned =
+      internal_device::VisitBudgetWalk(got, want, budget, launcher);
+  return planned == Planned::kYes ? launcher.error : ErrorOf(planned);
+}
+
+cudaError_t LaunchCompareExactly(const ArrayView& got, const ArrayView& want,
+                                 void* scratch, DeviceComparison* result,
+                                 cudaStream_t stream) {
+  Launcher launcher{scratch, result, stream};
+  const Planned planned = internal_device::VisitExactWalk(got, want, launcher);
+  return planned == Planned::kYes ? launcher.error : ErrorOf(planned);
+}
+
+}  // namespace flaggems

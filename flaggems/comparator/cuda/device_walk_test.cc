@@ -1,0 +1,205 @@
+// The threads of a device, run one after the other on the host: what they find
+// and merge is what the host's comparator finds.
+
+#include "flaggems/comparator/cuda/device_walk.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "flaggems/comparator/compare_budget.h"
+#include "flaggems/comparator/compare_range.h"
+#include "flaggems/comparator/cuda/device_plan.h"
+#include "flaggems/comparator/cuda/testutil.h"
+#include "flaggems/comparator/tolerance.h"
+#include "gtest/gtest.h"
+
+namespace flaggems {
+namespace {
+
+using internal_device::BlockMaxima;
+using internal_device::kThreads;
+using internal_device::Planned;
+
+// In the order of a device: the upper half into the lower one, again and again.
+DeviceComparison MergeTree(std::vector<DeviceComparison> parts) {
+  size_t n = 1;
+  while (n < parts.size()) n *= 2;
+  parts.resize(n);
+  for (size_t step = n / 2; step > 0; step /= 2) {
+    for (size_t i = 0; i < step; ++i) {
+      parts[i] = Merge(parts[i], parts[i + step]);
+    }
+  }
+  return parts[0];
+}
+
+// What threads know of each other.
+enum class Sharing {
+  kInOrder,   // all that threads before have found in their block
+  kBackward,  // the same, the last thread first
+  kNone,
+};
+
+template <typename Walk>
+DeviceComparison WalkAll(const Walk& walk, int64_t blocks, Sharing sharing) {
+  std::vector<DeviceComparison> found;
+  for (int64_t block = 0; block < blocks; ++block) {
+    std::vector<DeviceComparison> threads(kThreads);
+    BlockMaxima maxima = {0, 0, 0};
+    for (int i = 0; i < kThreads; ++i) {
+      const int thread = sharing == Sharing::kBackward ? kThreads - 1 - i : i;
+      BlockMaxima own = {0, 0, 0};
+      threads[static_cast<size_t>(thread)] = walk.Walk(
+          block, blocks, thread, sharing == Sharing::kNone ? &own : &maxima);
+    }
+    found.push_back(MergeTree(std::move(threads)));
+  }
+  return MergeTree(std::move(found));
+}
+
+struct Visitor {
+  int64_t blocks;
+  Sharing sharing;
+  DeviceComparison* found;
+
+  template <typename Walk>
+  void operator()(const Walk& walk) const {
+    // As a launch: no more blocks than tiles, one at least.
+    *found = WalkAll(walk, std::max<int64_t>(1, std::min(blocks, walk.tiles())),
+                     sharing);
+  }
+};
+
+struct Division {
+  int64_t blocks;
+  Sharing sharing;
+};
+constexpr Division kDivisions[] = {{1, Sharing::kInOrder},
+                                   {3, Sharing::kBackward},
+                                   {396, Sharing::kInOrder},
+                                   {396, Sharing::kNone}};
+
+class BudgetWalkTest : public testing::TestWithParam<PairCase> {};
+
+TEST_P(BudgetWalkTest, FindsWhatTheHostFinds) {
+  ConditionArray conditions;
+  const std::vector<NamedBudget> budgets = BudgetsFor(GetParam(), &conditions);
+  for (const Contents contents : ContentsFor(GetParam())) {
+    const ArrayPair pair(GetParam(), contents);
+    const bool nonzero = pair.got_nonzero();
+    for (const NamedBudget& budget : budgets) {
+      ASSERT_TRUE(ValidateBudget(pair.got(), pair.want(), budget.budget).ok());
+      const PartialComparison want = CompareBudgetRange(
+          pair.got(), pair.want(), budget.budget, 0, pair.want().numel());
+      for (const Division& division : kDivisions) {
+        SCOPED_TRACE(testing::Message()
+                     << "contents " << static_cast<int>(contents)
+                     << ", condition " << budget.name << ", " << division.blocks
+                     << " blocks");
+        DeviceComparison found;
+        ASSERT_EQ(internal_device::VisitBudgetWalk(
+                      pair.got(), pair.want(), budget.budget,
+                      Visitor{division.blocks, division.sharing, &found}),
+                  Planned::kYes);
+        ExpectSame(found, want, nonzero);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, BudgetWalkTest,
+                         testing::ValuesIn(BudgetCases()),
+                         [](const auto& info) { return NameOf(info.param); });
+
+class ExactWalkTest : public testing::TestWithParam<PairCase> {};
+
+TEST_P(ExactWalkTest, FindsWhatTheHostFinds) {
+  for (const Contents contents : ContentsFor(GetParam())) {
+    const ArrayPair pair(GetParam(), contents);
+    const bool nonzero = pair.got_nonzero();
+    const PartialComparison want = CompareRange(
+        pair.got(), pair.want(), Tolerance{0, 0}, 0, pair.want().numel());
+    for (const Division& division : kDivisions) {
+      SCOPED_TRACE(testing::Message()
+                   << "contents " << static_cast<int>(contents) << ", "
+                   << division.blocks << " blocks");
+      DeviceComparison found;
+      ASSERT_EQ(internal_device::VisitExactWalk(
+                    pair.got(), pair.want(),
+                    Visitor{division.blocks, division.sharing, &found}),
+                Planned::kYes);
+      ExpectSame(found, want, nonzero);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, ExactWalkTest, testing::ValuesIn(ExactCases()),
+                         [](const auto& info) { return NameOf(info.param); });
+
+// ---- What has no walk.
+
+TEST(DevicePlanTest, RefusesWhatItHasNoRuleFor) {
+  const std::vector<int64_t> sizes = {4, 2};
+  const std::vector<int64_t> other_sizes = {4, 3};
+  const std::vector<int64_t> strides = {2, 1};
+  const auto view = [&](DType dtype) {
+    return ArrayView{nullptr, dtype, sizes, strides};
+  };
+  const auto nothing = [](const auto&) { ADD_FAILURE() << "visited"; };
+  const struct {
+    DType got;
+    DType want;
+    bool budget;
+    bool exact;
+  } cases[] = {{DType::kComplex64, DType::kComplex128, false, false},
+               {DType::kComplex64, DType::kComplex64, false, false},
+               {DType::kFloat32, DType::kFloat32, false, true},
+               {DType::kInt32, DType::kFloat64, false, false},
+               {DType::kQInt8, DType::kQInt8, false, false},
+               {DType::kOther, DType::kOther, false, false},
+               {DType::kInt32, DType::kInt64, false, false}};
+  for (const auto& c : cases) {
+    if (!c.budget) {
+      EXPECT_EQ(internal_device::VisitBudgetWalk(view(c.got), view(c.want),
+                                                 Budget(), nothing),
+                Planned::kNoRule);
+    }
+    if (!c.exact) {
+      EXPECT_EQ(
+          internal_device::VisitExactWalk(view(c.got), view(c.want), nothing),
+          Planned::kNoRule);
+    }
+  }
+  ArrayView other = view(DType::kFloat64);
+  other.sizes = other_sizes;
+  EXPECT_EQ(internal_device::VisitBudgetWalk(view(DType::kFloat32), other,
+                                             Budget(), nothing),
+            Planned::kSizesDiffer);
+  Budget budget;
+  budget.condition = Budget::Condition::kArray;
+  budget.conditions = other;
+  EXPECT_EQ(internal_device::VisitBudgetWalk(
+                view(DType::kFloat32), view(DType::kFloat64), budget, nothing),
+            Planned::kBadConditions);
+}
+
+TEST(DevicePlanTest, RefusesMoreDimensionsThanItHas) {
+  const std::vector<int64_t> sizes(9, 2);
+  std::vector<int64_t> rows(9), columns(9);
+  for (size_t d = 0; d < 9; ++d) {
+    rows[d] = int64_t{1} << (8 - d);
+    columns[d] = int64_t{1} << d;
+  }
+  const std::vector<double> data(512);
+  const ArrayView got{data.data(), DType::kFloat64, sizes, columns};
+  const ArrayView want{data.data(), DType::kFloat64, sizes, rows};
+  EXPECT_EQ(
+      internal_device::VisitBudgetWalk(
+          got, want, Budget(), [](const auto&) { ADD_FAILURE() << "visited"; }),
+      Planned::kTooManyDimensions);
+}
+
+}  // namespace
+}  // namespace flaggems
