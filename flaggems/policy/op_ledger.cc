@@ -19,7 +19,8 @@ uint64_t SeedOf(const OpKey& key) {
 
 }  // namespace
 
-OpLedger::OpLedger(OpKey key) : key_(std::move(key)), spread_(SeedOf(key_)) {}
+OpLedger::OpLedger(OpKey key)
+    : key_(std::move(key)), spread_(SeedOf(key_)), look_pace_(SeedOf(key_)) {}
 
 int64_t OpLedger::calls() const {
   int64_t sum = 0;
@@ -89,6 +90,7 @@ void OpLedger::Reset() {
   failed_.store(false, std::memory_order_release);
   worst_score_.store(0, std::memory_order_relaxed);
   spread_.Reset();
+  look_pace_.Reset();
   // Frees the used slots and leaves the held ones. In this order too few slots
   // look free in between, never too many.
   const int64_t finished = finished_.exchange(0, std::memory_order_acq_rel);

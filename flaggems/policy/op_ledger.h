@@ -16,12 +16,13 @@
 #include "flaggems/core/mutex.h"
 #include "flaggems/core/op_key.h"
 #include "flaggems/core/verdict.h"
+#include "flaggems/policy/look_pace.h"
 #include "flaggems/policy/spread_schedule.h"
 
 namespace flaggems {
 
 // All members are thread-safe; those that do not take a signature are lock-free
-// but for Reset().
+// but for CallsToPassOver() and Reset().
 class OpLedger {
  public:
   explicit OpLedger(OpKey key);
@@ -45,6 +46,15 @@ class OpLedger {
   // The number of the next call that is looked at, from 1.
   int64_t NextCall() {
     return 1 + call_.fetch_add(1, std::memory_order_relaxed);
+  }
+  // So many calls are forwarded without a look, and have numbers all the same.
+  // Negative: they are looked at after all.
+  void PassOver(int64_t calls) {
+    call_.fetch_add(calls, std::memory_order_relaxed);
+  }
+  // How many to pass over after call number `call`; see LookPace.
+  int64_t CallsToPassOver(int64_t call, int64_t now, int64_t period) {
+    return look_pace_.CallsToPassOver(call, now, period);
   }
 
   // Takes one of `max_checks` check slots; false if all are taken. Over all
@@ -95,6 +105,7 @@ class OpLedger {
   std::atomic<bool> failed_{false};
   std::atomic<double> worst_score_{0};
   SpreadSchedule spread_;
+  LookPace look_pace_;
 };
 
 // The ledgers of all operators. Thread-safe; a ledger is never freed before

@@ -7,6 +7,13 @@
 
 namespace flaggems {
 
+uint64_t BudgetSignature(const OpLedger& ledger, uint64_t signature) {
+  // The multiplier, 2^64 over the golden ratio, sets ledgers apart that are
+  // neighbours in memory.
+  return signature ^
+         (reinterpret_cast<uintptr_t>(&ledger) * 0x9E3779B97F4A7C15u);
+}
+
 Policy::Policy(PolicyOptions options) : options_(std::move(options)) {}
 
 std::optional<std::string> Policy::SkipReason(const OpTraits& op) const {
@@ -14,8 +21,9 @@ std::optional<std::string> Policy::SkipReason(const OpTraits& op) const {
                               options_.no_skip);
 }
 
-std::optional<Verdict> Policy::Admit(OpLedger& ledger,
-                                     const CallTraits& call) const {
+std::optional<Verdict> Policy::Admit(OpLedger& ledger, const CallTraits& call,
+                                     TimeBudget* budget, bool* no_time) const {
+  if (no_time != nullptr) *no_time = false;
   if (call.capturing) return Verdict::kSkipCapture;
   const bool insists = Insists(ledger);
   if (options_.log_once && ledger.reported() && !insists) {
@@ -36,6 +44,13 @@ std::optional<Verdict> Policy::Admit(OpLedger& ledger,
                             ? ledger.TryAdmit(max_checks)
                             : ledger.TryAdmitSpread(call.signature, max_checks);
   if (!admitted) return Verdict::kSkipThrottle;
+  // After the throttle, so that calls which it leaves out get no time.
+  if (budget != nullptr && !insists &&
+      !budget->Admit(BudgetSignature(ledger, call.signature))) {
+    ReturnSlot(ledger, call.signature);
+    if (no_time != nullptr) *no_time = true;
+    return Verdict::kSkipThrottle;
+  }
   return std::nullopt;
 }
 

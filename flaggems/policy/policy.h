@@ -20,6 +20,7 @@
 #include "flaggems/policy/policy_file.h"
 #include "flaggems/policy/skip_rules.h"
 #include "flaggems/policy/suppressions.h"
+#include "flaggems/policy/time_budget.h"
 
 namespace flaggems {
 
@@ -43,6 +44,10 @@ struct PolicyOptions {
   Suppressions suppressions;
 };
 
+// What calls are alike by for a TimeBudget: the operator and
+// CallTraits::signature. The same while the ledger lives.
+uint64_t BudgetSignature(const OpLedger& ledger, uint64_t signature);
+
 // Immutable and thread-safe; what changes is in the ledger.
 class Policy {
  public:
@@ -54,11 +59,18 @@ class Policy {
   // Decides on one call before it runs: nullopt admits it, and the caller must
   // then call exactly one of OnVerdict() and OnAbandoned(). A verdict is the
   // reason for the skip; it is not counted yet. Order: capture, reported,
-  // throttle, size, unsupported; a skip takes no slot. With Throttle::kSpread
-  // throttle comes last, so that calls that are never checked do not count as
-  // calls of their signature. With insist_after_failure neither reported nor
-  // throttle counts once a call has failed.
-  std::optional<Verdict> Admit(OpLedger& ledger, const CallTraits& call) const;
+  // throttle, size, unsupported, the time; a skip takes no slot. With
+  // Throttle::kSpread throttle comes after unsupported, so that calls that are
+  // never checked do not count as calls of their signature. With
+  // insist_after_failure neither reported nor throttle nor the time counts once
+  // a call has failed.
+  //
+  // The time is that of `budget`, null for none, which the caller must Charge()
+  // for each admitted call under BudgetSignature(); no time is kSkipThrottle,
+  // and sets `no_time`, if given.
+  std::optional<Verdict> Admit(OpLedger& ledger, const CallTraits& call,
+                               TimeBudget* budget = nullptr,
+                               bool* no_time = nullptr) const;
 
   // The outputs are known too: kSkipSize if one has too many elements.
   std::optional<Verdict> AdmitOutputs(int64_t max_output_numel) const;

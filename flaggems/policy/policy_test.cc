@@ -21,6 +21,7 @@
 #include "flaggems/policy/policy_file.h"
 #include "flaggems/policy/skip_rules.h"
 #include "flaggems/policy/suppressions.h"
+#include "flaggems/policy/time_budget.h"
 #include "gtest/gtest.h"
 
 namespace flaggems {
@@ -138,6 +139,63 @@ TEST(PolicyTest, CallsSkippedForTheirSizeUseUpNothing) {
   }
   EXPECT_EQ(policy.Admit(ledger, {}), std::nullopt);
   EXPECT_EQ(policy.Admit(ledger, {}), Verdict::kSkipThrottle);
+}
+
+TEST(PolicyTest, CallsWithoutTimeUseUpNothing) {
+  constexpr int64_t kCost = 1'000'000'000;
+  for (const Throttle throttle : {Throttle::kFirst, Throttle::kSpread}) {
+    PolicyOptions options = Options(2);
+    options.throttle = throttle;
+    options.insist_after_failure = true;
+    const Policy policy(options);
+    OpLedger ledger(kMm);
+    OpLedger other(OpKey{"aten", "bmm", ""});
+    EXPECT_NE(BudgetSignature(ledger, 7), BudgetSignature(other, 7));
+    EXPECT_NE(BudgetSignature(ledger, 7), BudgetSignature(ledger, 8));
+    int64_t now = 0;
+    TimeBudget budget(0.5, [&] { return now; });
+    const CallTraits call;
+    ASSERT_EQ(policy.Admit(ledger, call, &budget), std::nullopt);
+    EXPECT_FALSE(policy.OnVerdict(ledger, Verdict::kPass));
+    budget.Charge(BudgetSignature(ledger, call.signature), kCost);
+    now += kCost;
+    for (int i = 0; i < 100; ++i) {
+      bool no_time = false;
+      ASSERT_EQ(policy.Admit(ledger, call, &budget, &no_time),
+                Verdict::kSkipThrottle);
+      ASSERT_TRUE(no_time);
+      ASSERT_EQ(policy.Admit(other, call, &budget), Verdict::kSkipThrottle);
+      ASSERT_EQ(policy.Settled(ledger), std::nullopt);
+    }
+    // The second of the two is still to be had.
+    EXPECT_TRUE(ledger.HasFreeSlot(2));
+    now += 10 * kCost;
+    EXPECT_EQ(policy.Admit(ledger, call, &budget), std::nullopt);
+    budget.Charge(BudgetSignature(ledger, call.signature), 100 * kCost);
+    EXPECT_TRUE(policy.OnVerdict(ledger, Verdict::kFailValue));
+    // The time does not stop what a failure makes necessary.
+    EXPECT_EQ(policy.Admit(ledger, call, &budget), std::nullopt);
+    EXPECT_EQ(policy.Admit(other, call, &budget), Verdict::kSkipThrottle);
+  }
+}
+
+TEST(PolicyTest, OnlyTheTimeIsNoTime) {
+  TimeBudget budget(0.5, [] { return int64_t{0}; });
+  for (const Throttle throttle : {Throttle::kFirst, Throttle::kSpread}) {
+    PolicyOptions options = Options(0);
+    options.throttle = throttle;
+    const Policy policy(options);
+    OpLedger ledger(kMm);
+    bool no_time = true;
+    EXPECT_EQ(policy.Admit(ledger, {}, &budget, &no_time),
+              Verdict::kSkipThrottle);
+    EXPECT_FALSE(no_time);
+  }
+  bool no_time = true;
+  OpLedger ledger(kMm);
+  EXPECT_EQ(Policy(Options(1)).Admit(ledger, {}, &budget, &no_time),
+            std::nullopt);
+  EXPECT_FALSE(no_time);
 }
 
 TEST(PolicyTest, OutputsCountForTheSizeToo) {
