@@ -64,6 +64,8 @@ absl::StatusOr<CheckSessionOptions> SessionOptionsOf(
   session.memory_limit = options.memory_mb << 20;
   session.poison = options.poison;
   session.on_failure = options.on_failure;
+  session.reference = options.reference;
+  session.time_fraction = options.time_fraction;
   return session;
 }
 

@@ -54,6 +54,8 @@ TEST_F(EnvironmentTest, EveryFieldIsRead) {
   setenv("FLAGGEMS_PRECISION_ATOL", "0.5", 1);
   setenv("FLAGGEMS_PRECISION_TOLERANCE", "budget", 1);
   setenv("FLAGGEMS_PRECISION_REFERENCE_DTYPE", "double", 1);
+  setenv("FLAGGEMS_PRECISION_REFERENCE", "auto", 1);
+  setenv("FLAGGEMS_PRECISION_TIME_FRACTION", "0.25", 1);
   setenv("FLAGGEMS_PRECISION_THROTTLE", " spread ", 1);
   setenv("FLAGGEMS_PRECISION_MAX_CHECKS", "3", 1);
   setenv("FLAGGEMS_PRECISION_MAX_NUMEL", "0", 1);
@@ -83,6 +85,8 @@ TEST_F(EnvironmentTest, EveryFieldIsRead) {
   EXPECT_THAT(options->no_skip, ElementsAre("clone"));
   EXPECT_EQ(options->tolerance, ToleranceModel::kBudget);
   EXPECT_EQ(options->reference_dtype, ReferenceDtype::kDouble);
+  EXPECT_EQ(options->reference, ReferencePlace::kAuto);
+  EXPECT_EQ(options->time_fraction, 0.25);
   EXPECT_EQ(options->throttle, Throttle::kSpread);
   EXPECT_EQ(options->memory_mb, 512);
   EXPECT_TRUE(options->poison);
@@ -127,6 +131,9 @@ INSTANTIATE_TEST_SUITE_P(
          "\"exact\" is not a tolerance model; write fixed or budget"},
         {"MEMORY_MB", "4GB",
          "\"4GB\" is not an integer of 64 bits, written in decimal digits"},
+        {"TIME_FRACTION", "5", "time_fraction is 5.0; it must be 0 to 1"},
+        {"REFERENCE", "gpu",
+         "\"gpu\" is not a place of references; write cpu, device or auto"},
         {"FORMAT", "xml", "\"xml\" is not a format; write auto, text or jsonl"},
         {"SKIP", "mm,,add",
          "\"mm,,add\" is not a list separated by commas: one of its entries "

@@ -70,10 +70,12 @@ ABSL_FLAG(std::string, precision_rtol, "", HelpOf("rtol"));
 ABSL_FLAG(std::string, precision_atol, "", HelpOf("atol"));
 ABSL_FLAG(std::string, precision_reference_dtype, "",
           HelpOf("reference_dtype"));
+ABSL_FLAG(std::string, precision_reference, "", HelpOf("reference"));
 ABSL_FLAG(std::string, precision_throttle, "", HelpOf("throttle"));
 ABSL_FLAG(std::string, precision_max_checks, "", HelpOf("max_checks"));
 ABSL_FLAG(std::string, precision_max_numel, "", HelpOf("max_numel"));
 ABSL_FLAG(std::string, precision_memory_mb, "", HelpOf("memory_mb"));
+ABSL_FLAG(std::string, precision_time_fraction, "", HelpOf("time_fraction"));
 ABSL_FLAG(bool, precision_poison, false, HelpOf("poison"))
     .OnUpdate(CountUpdate<kPoison>);
 ABSL_FLAG(bool, precision_log_once, true, HelpOf("log_once"))

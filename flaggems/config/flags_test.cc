@@ -186,10 +186,12 @@ INSTANTIATE_TEST_SUITE_P(
           "--precision_log_all", "--precision_reference_dtype=double",
           "--precision_tolerance=budget", "--precision_throttle=spread",
           "--precision_memory_mb=1", "--precision_poison",
+          "--precision_reference=device", "--precision_time_fraction=5e-2",
           "--precision_policy_file=p.tsv", "--precision_suppressions=s.txt"},
          {},
-         "tolerance=budget atol=0.0 reference_dtype=double throttle=spread "
-         "max_checks=0 max_numel=7 memory_mb=1 poison=true log_once=false "
+         "tolerance=budget atol=0.0 reference_dtype=double reference=device "
+         "throttle=spread max_checks=0 max_numel=7 memory_mb=1 "
+         "time_fraction=0.05 poison=true log_once=false "
          "log_all=true path=/a/b.log format=jsonl skip=mm,add.out "
          "no_skip=clone "
          "policy_file=p.tsv suppressions=s.txt"},

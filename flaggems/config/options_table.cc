@@ -73,6 +73,11 @@ constexpr Named<ReferenceDtype> kReferenceDtypes[] = {
     {ReferenceDtype::kSame, "same"},
     {ReferenceDtype::kDouble, "double"},
 };
+constexpr Named<ReferencePlace> kReferencePlaces[] = {
+    {ReferencePlace::kCpu, "cpu"},
+    {ReferencePlace::kDevice, "device"},
+    {ReferencePlace::kAuto, "auto"},
+};
 constexpr Named<OnFailure> kOnFailures[] = {
     {OnFailure::kLog, "log"},
     {OnFailure::kSubstitute, "substitute"},
@@ -91,6 +96,9 @@ EnumTexts<ToleranceModel> TextsOf(ToleranceModel) {
 }
 EnumTexts<ReferenceDtype> TextsOf(ReferenceDtype) {
   return {"ReferenceDtype", "a type of references", kReferenceDtypes};
+}
+EnumTexts<ReferencePlace> TextsOf(ReferencePlace) {
+  return {"ReferencePlace", "a place of references", kReferencePlaces};
 }
 EnumTexts<OnFailure> TextsOf(OnFailure) {
   return {"OnFailure", "what a failure does", kOnFailures};
@@ -233,6 +241,14 @@ constexpr OptionField kFields[] = {
      "float64, where that keeps the meaning of the operator.",
      &Set<&O::reference_dtype>, &Get<&O::reference_dtype>,
      &HasText<&O::reference_dtype>},
+    {"reference", "string", "cpu", "", "one of cpu, device, auto",
+     "Where the reference is computed; cpu: every call is computed again on "
+     "the "
+     "CPU; device: calls whose tensors are all on one CUDA device are screened "
+     "there in float64 by the native kernel, and only what the screen does not "
+     "accept is judged on the CPU; auto: device where a native device kernel "
+     "exists and the call is large enough to win, else CPU.",
+     &Set<&O::reference>, &Get<&O::reference>, &HasText<&O::reference>},
     {"throttle", "string", "first", "", "one of first, spread",
      "Which calls are checked; first: the first max_checks of each operator; "
      "spread: the first max_checks of each signature (dtypes, shape class, "
@@ -251,6 +267,12 @@ constexpr OptionField kFields[] = {
      [](const O& o) {
        return o.memory_mb >= 0 && o.memory_mb <= kMaxMemoryMb;
      }},
+    {"time_fraction", "float", "0.0", "ratio", "0 to 1",
+     "Checks may add at most this share to the run time, over the long run; "
+     "which calls are checked is chosen so that each signature (operator, "
+     "dtypes, shape class, strides) has its turn; 0: no limit.",
+     &Set<&O::time_fraction>, &Get<&O::time_fraction>,
+     [](const O& o) { return o.time_fraction >= 0 && o.time_fraction <= 1; }},
     {"poison", "bool", "false", "", "true or false",
      "Fill the memory that a kernel under test allocates with a pattern and "
      "guard its ends, so that elements it does not write and writes beyond "

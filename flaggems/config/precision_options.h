@@ -27,6 +27,13 @@ enum class ReferenceDtype {
   kDouble,  // float64, where that keeps the meaning of the operator
 };
 
+// Where the reference is computed.
+enum class ReferencePlace {
+  kCpu,     // on the CPU, every call
+  kDevice,  // on the call's CUDA device first, see PrecisionOptions::reference
+  kAuto,    // where it costs less
+};
+
 // What a failure does besides being logged.
 enum class OnFailure {
   kLog,         // nothing: the caller gets what the kernel computed
@@ -51,6 +58,13 @@ struct PrecisionOptions {
 
   ReferenceDtype reference_dtype = ReferenceDtype::kSame;
 
+  // kCpu: every call is computed again on the CPU. kDevice: calls whose tensors
+  // are all on one CUDA device are screened there in float64 by the native
+  // kernel, and only what the screen does not accept is judged on the CPU.
+  // kAuto: the device where a native kernel for it exists and the call is large
+  // enough to win, else the CPU.
+  ReferencePlace reference = ReferencePlace::kCpu;
+
   // kFirst: at most max_checks calls of each operator are checked. kSpread: so
   // many of each signature (dtypes, shape class, strides), then ever rarer ones
   // over the whole run. A call that is skipped or proves nothing is not one of
@@ -67,6 +81,12 @@ struct PrecisionOptions {
   // MiB that one check may take for copies of arguments and for references. 0:
   // no limit. At most 2^43 - 1, so that the bytes fit an int64_t.
   int64_t memory_mb = 0;
+
+  // Checks may add at most this share to the run time, over the long run; calls
+  // beyond it are SKIP(throttle), and every signature has its turn. 0: no
+  // limit. At most 1. Operators that on_failure insists on are checked all the
+  // same, and the others pay for it.
+  double time_fraction = 0;
 
   // Fill the memory that a kernel under test allocates with a pattern and guard
   // its ends, so that elements it does not write and writes beyond them show.

@@ -85,6 +85,10 @@ INSTANTIATE_TEST_SUITE_P(
          [](P* o) { o->reference_dtype = static_cast<ReferenceDtype>(2); },
          "reference_dtype is \"ReferenceDtype(2)\"; it must be one of same, "
          "double"},
+        {"Reference",
+         [](P* o) { o->reference = static_cast<ReferencePlace>(3); },
+         "reference is \"ReferencePlace(3)\"; it must be one of cpu, device, "
+         "auto"},
         {"Throttle", [](P* o) { o->throttle = static_cast<Throttle>(2); },
          "throttle is \"Throttle(2)\"; it must be one of first, spread"},
         {"OnFailure", [](P* o) { o->on_failure = static_cast<OnFailure>(3); },
@@ -95,6 +99,13 @@ INSTANTIATE_TEST_SUITE_P(
         {"MemoryMoreBytesThanFitAnInt64",
          [](P* o) { o->memory_mb = int64_t{1} << 43; },
          "memory_mb is 8796093022208; it must be 0 to 8796093022207"},
+        {"TimeFractionNan", [](P* o) { o->time_fraction = kNan; },
+         "time_fraction is nan; it must be 0 to 1"},
+        {"TimeFractionNegative", [](P* o) { o->time_fraction = -5e-324; },
+         "time_fraction is -5e-324; it must be 0 to 1"},
+        {"TimeFractionAboveOne",
+         [](P* o) { o->time_fraction = std::nextafter(1.0, 2.0); },
+         "time_fraction is 1.0000000000000002; it must be 0 to 1"},
         {"BudgetWithoutDouble",
          [](P* o) { o->tolerance = ToleranceModel::kBudget; },
          "tolerance is \"budget\" and reference_dtype is \"same\": a budget "
@@ -124,6 +135,7 @@ TEST(ValidateLimitsTest, LimitsAreValid) {
   options.max_checks = 0;
   options.max_numel = std::numeric_limits<int64_t>::max();
   options.memory_mb = std::numeric_limits<int64_t>::max() >> 20;
+  options.time_fraction = 1;
   options.skip = {"mm", "my::op.x"};
   EXPECT_THAT(options.Validate(), IsOk());
 }
@@ -147,8 +159,10 @@ TEST(OriginalTest, HasTheDefaultsOfTheOriginal) {
   EXPECT_FALSE(options.log_all);
   EXPECT_EQ(options.tolerance, ToleranceModel::kFixed);
   EXPECT_EQ(options.reference_dtype, ReferenceDtype::kSame);
+  EXPECT_EQ(options.reference, ReferencePlace::kCpu);
   EXPECT_EQ(options.throttle, Throttle::kFirst);
   EXPECT_EQ(options.memory_mb, 0);
+  EXPECT_EQ(options.time_fraction, 0);
   EXPECT_FALSE(options.poison);
   EXPECT_EQ(options.on_failure, OnFailure::kLog);
   EXPECT_TRUE(options.policy_file.empty());
@@ -196,10 +210,12 @@ TEST(OptionFieldsTest, EachRowSetsItsOwnFieldOnly) {
       {"rtol", "0.5"},
       {"atol", "0.25"},
       {"reference_dtype", "double"},
+      {"reference", "auto"},
       {"throttle", "spread"},
       {"max_checks", "3"},
       {"max_numel", "0"},
       {"memory_mb", "7"},
+      {"time_fraction", "0.05"},
       {"poison", "true"},
       {"log_once", "false"},
       {"log_all", "true"},
@@ -242,6 +258,8 @@ TEST(OptionFieldsTest, EnumerationsRefuseOtherText) {
        "\"Fixed\" is not a tolerance model; write fixed or budget"},
       {"reference_dtype",
        "\"Fixed\" is not a type of references; write same or double"},
+      {"reference",
+       "\"Fixed\" is not a place of references; write cpu, device or auto"},
       {"throttle", "\"Fixed\" is not a throttle; write first or spread"},
       {"on_failure",
        "\"Fixed\" is not what a failure does; write log, substitute or abort"},

@@ -46,7 +46,9 @@ constexpr Row kRows[] = {
      "A row of the skip list names this operator, or a call is one that "
      "torch's own kernel does not survive."},
     {Verdict::kSkipThrottle, Outcome::kSkip, "throttle",
-     "Enough calls of this operator were checked (max_checks)."},
+     "Enough calls of this operator were checked (max_checks), or checks had "
+     "their share of the run time (time_fraction), or too many calls on a "
+     "device waited to be judged on the host."},
     {Verdict::kSkipSize, Outcome::kSkip, "size",
      "A tensor has more elements than the limit (max_numel), or far more than "
      "memory (expand), or the check would take more than memory_mb."},

@@ -31,6 +31,7 @@ threads call these operators. Errors: flaggems.errors.
 
 from flaggems._check import (
     OpSummary,
+    _costs,
     disable_precision_check,
     enable_precision_check,
     precision_check_enabled,

@@ -81,11 +81,18 @@ def enable_precision_check(
         can explain; the latter goes with reference_dtype="double" alone.
       reference_dtype (str, "same" / "double"): the reference is computed in the
         types of the call, or in float64.
+      reference (str, "cpu"): where the reference is computed: "cpu"; "device",
+        calls whose tensors are all on one CUDA device are screened there, and
+        judged on the CPU if the screen does not accept them; "auto", the device
+        where that costs less.
       throttle (str, "first" / "spread"): which calls are checked: the first
         max_checks of each operator, or some over the whole run.
       max_numel (int, 1000000 / 0): calls with a tensor of more elements are
         skipped; 0: no limit.
       memory_mb (int, 0 / 4096): MiB that one check may take; 0: no limit.
+      time_fraction (float, 0): the share of the run time that checks may add,
+        0.05 say; calls that there is no time for are skipped, by turns; 0: no
+        limit.
       poison (bool, False / True): memory that a kernel allocates is filled and
         guarded, so that what it does not write, or writes beyond, shows.
       log_all (bool, False): calls that end in ERROR, UNTRUSTED, or a SKIP for
@@ -181,6 +188,15 @@ def summary() -> list[OpSummary]:
         if op["worst_score"] is None:
             op["worst_score"] = math.inf
     return result
+
+
+def _costs() -> dict[str, int]:
+    """Host time by part of screened calls, in ns, and how those calls ended.
+
+    Since the check was enabled: "snapshot", "contract", "reference", "compare"
+    and "record"; "screened", "accepted" and "in_full" are calls. For benchmarks.
+    """
+    return dict(_library.call("costs"))
 
 
 def summary_table() -> str:

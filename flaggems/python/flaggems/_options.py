@@ -25,12 +25,16 @@ class Options(TypedDict, total=False):
     # computed in, "same" or "double"; budget goes with double.
     tolerance: str
     reference_dtype: str
+    # Where the reference is computed: "cpu", "device" or "auto".
+    reference: str
     # Which calls are checked: "first" or "spread".
     throttle: str
     # Calls with a tensor of more elements are skipped; 0: no limit.
     max_numel: int
     # MiB that one check may take; 0: no limit.
     memory_mb: int
+    # The share of the run time that checks may add; 0: no limit.
+    time_fraction: float
     # Whether memory that a kernel allocates is filled and guarded.
     poison: bool
     # Whether calls that end in ERROR, UNTRUSTED or a SKIP of their own are logged.
