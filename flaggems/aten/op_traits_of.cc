@@ -236,6 +236,12 @@ std::string DeviceOf(absl::Span<const c10::IValue> arguments) {
   VisitTensors(arguments, [&](const at::Tensor& tensor) {
     if (device.empty()) device = tensor.device().str();
   });
+  // Factories are told theirs.
+  for (const c10::IValue& argument : arguments) {
+    if (device.empty() && argument.isDevice()) {
+      device = argument.toDevice().str();
+    }
+  }
   return device.empty() ? "cpu" : device;
 }
 

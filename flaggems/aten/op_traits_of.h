@@ -45,7 +45,8 @@ std::vector<ValueDesc> DescribeInputs(absl::Span<const c10::IValue> arguments);
 // One output as itself, several as a list.
 ValueDesc DescribeOutputs(absl::Span<const c10::IValue> outputs);
 
-// The device of the first tensor ("cpu", "cuda:0"); "cpu" without tensors.
+// The device of the first tensor ("cpu", "cuda:0"), else that of an argument
+// that says it, else "cpu".
 std::string DeviceOf(absl::Span<const c10::IValue> arguments);
 
 }  // namespace flaggems

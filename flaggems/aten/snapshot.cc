@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "flaggems/aten/flat_memory.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/visit_tensors.h"
 #include "flaggems/core/status_macros.h"
@@ -64,24 +65,61 @@ at::Tensor BytesOf(const c10::Storage& storage, int64_t begin, int64_t size) {
   return bytes;
 }
 
-void CopyToHost(CopiedRange& range) {
+// Copies on a device that are made together.
+class DeviceCopies {
+ public:
+  // False: nothing on its device makes them together.
+  bool Add(const CopiedRange& range) {
+    const DeviceCopier* const copier =
+        DeviceCopierFor(range.storage.device().type());
+    if (copier == nullptr || (device_ && *device_ != range.storage.device())) {
+      return false;
+    }
+    device_ = range.storage.device();
+    copies_.push_back(
+        {static_cast<const char*>(range.storage.data()) + range.begin,
+         range.copy.mutable_data_ptr(), range.end - range.begin});
+    return true;
+  }
+
+  void Make() const {
+    if (device_) DeviceCopierFor(device_->type())->Copy(copies_, *device_);
+  }
+
+ private:
+  std::optional<at::Device> device_;
+  std::vector<DeviceCopy> copies_;
+};
+
+void Copy(CopiedRange& range, CopyPlace place, DeviceCopies& later) {
   const int64_t size = range.end - range.begin;
-  range.copy = at::empty({size}, at::TensorOptions(at::kByte));
+  const at::Device from = range.storage.device();
+  const bool to_host_later = place == CopyPlace::kHostLater;
+  if (to_host_later && from.is_cuda()) {
+    range.copy =
+        at::empty({size}, at::TensorOptions(at::kByte).pinned_memory(true));
+  } else {
+    range.copy =
+        EmptyFlat(size, at::kByte,
+                  place == CopyPlace::kDevice ? from : at::Device(at::kCPU));
+  }
   range.data = range.storage.data();
   if (size == 0) return;
-  if (range.storage.device().is_cpu()) {
+  if (place == CopyPlace::kDevice && !from.is_cpu() && later.Add(range)) return;
+  if (from.is_cpu()) {
     std::memcpy(range.copy.mutable_data_ptr(),
                 static_cast<const char*>(range.storage.data()) + range.begin,
                 static_cast<size_t>(size));
   } else {
-    range.copy.copy_(BytesOf(range.storage, range.begin, size));
+    range.copy.copy_(BytesOf(range.storage, range.begin, size),
+                     /*non_blocking=*/to_host_later);
   }
 }
 
 at::Tensor OnCopy(const at::Tensor& tensor, const Ranges& ranges) {
   const CopiedRange& range = ranges.at(tensor.storage().unsafeGetStorageImpl());
   const c10::DispatchKeySet keys(c10::computeDispatchKey(
-      tensor.scalar_type(), c10::kStrided, at::Device(at::kCPU)));
+      tensor.scalar_type(), c10::kStrided, range.copy.device()));
   at::Tensor copy = at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(range.copy.storage()), keys, tensor.dtype());
   c10::TensorImpl* impl = copy.unsafeGetTensorImpl();
@@ -98,18 +136,21 @@ at::Tensor OnCopy(const at::Tensor& tensor, const Ranges& ranges) {
   return copy;
 }
 
-c10::IValue CopyValue(const c10::IValue& value, const Ranges& ranges) {
+c10::IValue CopyValue(const c10::IValue& value, const Ranges& ranges,
+                      CopyPlace place) {
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();
     return tensor.defined() ? c10::IValue(OnCopy(tensor, ranges)) : value;
   }
-  if (value.isDevice()) return c10::IValue(at::Device(at::kCPU));
+  if (value.isDevice() && place != CopyPlace::kDevice) {
+    return c10::IValue(at::Device(at::kCPU));
+  }
   if (value.isList()) {
     const c10::List<c10::IValue> items = value.toList();
     c10::impl::GenericList copies(items.elementType());
     copies.reserve(items.size());
     for (const c10::IValue& item : value.toListRef()) {
-      copies.push_back(CopyValue(item, ranges));
+      copies.push_back(CopyValue(item, ranges, place));
     }
     return c10::IValue(std::move(copies));
   }
@@ -245,7 +286,7 @@ int64_t Snapshot::nbytes() const {
 }
 
 absl::StatusOr<Snapshot> Snapshot::Take(absl::Span<const c10::IValue> arguments,
-                                        int64_t margin) {
+                                        int64_t margin, CopyPlace place) {
   return StatusOrOf([&]() -> absl::StatusOr<Snapshot> {
     Ranges ranges;
     bool plain = true;
@@ -267,16 +308,24 @@ absl::StatusOr<Snapshot> Snapshot::Take(absl::Span<const c10::IValue> arguments,
       }
     }
     Snapshot snapshot;
-    for (auto& [impl, range] : ranges) CopyToHost(range);
+    DeviceCopies later;
+    for (auto& [impl, range] : ranges) Copy(range, place, later);
+    later.Make();
     snapshot.arguments_.reserve(arguments.size());
     for (const c10::IValue& argument : arguments) {
-      snapshot.arguments_.push_back(CopyValue(argument, ranges));
+      snapshot.arguments_.push_back(CopyValue(argument, ranges, place));
     }
     for (auto& [impl, range] : ranges) {
       snapshot.ranges_.push_back(std::move(range));
     }
     return snapshot;
   });
+}
+
+Snapshot Snapshot::Borrow(absl::Span<const c10::IValue> arguments) {
+  Snapshot snapshot;
+  snapshot.arguments_.assign(arguments.begin(), arguments.end());
+  return snapshot;
 }
 
 std::optional<MemoryChange> FindChange(const Snapshot& before,

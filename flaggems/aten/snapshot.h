@@ -1,7 +1,8 @@
 #ifndef FLAGGEMS_ATEN_SNAPSHOT_H_
 #define FLAGGEMS_ATEN_SNAPSHOT_H_
 
-// Copies of arguments in host memory that behave as the originals do.
+// Copies of arguments, in host memory or where they are, that behave as the
+// originals do.
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
@@ -23,22 +24,29 @@ struct CopiedRange {
   const void* data = nullptr;  // of the storage when it was copied
   int64_t begin = 0;
   int64_t end = 0;
-  at::Tensor copy;  // kByte, 1-d, on the CPU
+  at::Tensor copy;  // kByte, 1-d
 };
+
+// Where copies lie: in host memory, or on the device of each tensor.
+// kHostLater: in host memory, page-locked for a CUDA device, into which the
+// copies of a device's tensors are only put into its current stream.
+enum class CopyPlace { kHost, kDevice, kHostLater };
 
 // The arguments of a call as they were when it was taken.
 //
 // What an operator can see of a tensor is kept: sizes, strides, conjugate and
 // negative bits, whether it came from a Python number, and sharing: two
 // arguments over one storage share one copy, so that an in-place operator
-// writes through both. Numbers, strings and None are taken over, a device
-// argument becomes the CPU. Storage offsets count from the start of the copy.
+// writes through both. Numbers, strings and None are taken over; a device
+// argument becomes the CPU, but with kDevice. Storage offsets count from the
+// start of the copy.
 class Snapshot {
  public:
   // Copies what the tensors of `arguments` reach, and of each storage on the
   // CPU up to `margin` bytes on both sides.
   //
-  // Cost:    one copy of that range; on a device it waits for the stream.
+  // Cost:    one copy of that range; from a device to the host (kHost) it waits
+  //          for the current stream, else it is put into that stream.
   // Threads: safe, as long as nobody writes the tensors meanwhile.
   // Errors:  kUnimplemented      a tensor without plain memory, or a generator
   //          kResourceExhausted  no memory for the copy
@@ -46,7 +54,12 @@ class Snapshot {
   // Needs:   no autograd or wrapper above the current dispatch state: callers
   //          hold a CheckScope.
   static absl::StatusOr<Snapshot> Take(absl::Span<const c10::IValue> arguments,
-                                       int64_t margin = 0);
+                                       int64_t margin = 0,
+                                       CopyPlace place = CopyPlace::kHost);
+
+  // The arguments themselves, for a call that neither writes nor reads their
+  // elements. Costs nothing; ranges() is empty.
+  static Snapshot Borrow(absl::Span<const c10::IValue> arguments);
 
   const std::vector<c10::IValue>& arguments() const { return arguments_; }
   // Gives up the copies.

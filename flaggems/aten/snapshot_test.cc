@@ -1,6 +1,8 @@
 #include "flaggems/aten/snapshot.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -447,6 +449,28 @@ TEST(SnapshotTest, KeepsNanInfMinusZeroAndSubnormalsToTheBit) {
   EXPECT_EQ(std::memcmp(copies[0].toTensor().const_data_ptr(),
                         x.const_data_ptr(), x.nbytes()),
             0);
+}
+
+// A copy that is only put into the stream gets what is there by then.
+TEST(SnapshotTest, HostCopiesComeLaterIfTheyMay) {
+  const HeldFakeDevice held;
+  const at::Tensor x = ToFakeDevice(at::arange(6.F).view({2, 3})).t();
+  const std::vector<c10::IValue> values = {x, x.device(), at::ones({})};
+  const auto device = Snapshot::Take(values, /*margin=*/0, CopyPlace::kDevice);
+  ASSERT_TRUE(device.ok()) << device.status();
+  CpuAliasOf(x).fill_(7);
+  const c10::impl::VirtualGuardImpl impl(x.device().type());
+  const c10::StreamGuard guard(impl.getStreamFromGlobalPool(x.device()));
+  const auto host =
+      Snapshot::Take(device->arguments(), /*margin=*/0, CopyPlace::kHostLater);
+  ASSERT_TRUE(host.ok()) << host.status();
+  const at::Tensor copy = host->arguments()[0].toTensor();
+  copy.fill_(-1);
+  HeldFakeDevice::Release();
+  EXPECT_TRUE(copy.equal(at::arange(6.F).view({2, 3}).t()));
+  EXPECT_EQ(copy.strides(), x.strides());
+  EXPECT_EQ(host->arguments()[1].toDevice(), at::Device(at::kCPU));
+  EXPECT_EQ(host->arguments()[2].toTensor().item<float>(), 1);
 }
 
 }  // namespace

@@ -29,6 +29,8 @@ struct JudgedOp {
   OpTraits traits;
   // Who computes calls again on host tensors; each call asks it once.
   ReferenceSource reference;
+  // Who computes them again on their device; may be null.
+  std::shared_ptr<const Reference> device_reference;
   // By argument: the kernel may write it.
   std::vector<bool> writable;
   // The kernel is torch's own: its 16-bit roundings are allowed for

@@ -1,9 +1,7 @@
 #include "flaggems/judge/numbers.h"
 
-#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/core/enum_tag.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/zeros.h>
 
@@ -29,67 +27,11 @@
 #include "flaggems/comparator/ulp.h"
 #include "flaggems/core/status_macros.h"
 #include "flaggems/judge/describe_comparison.h"
-#include "flaggems/judge/terms.h"
+#include "flaggems/judge/value_budget.h"
 #include "flaggems/statistics/rounding_bias.h"
 
 namespace flaggems {
 namespace {
-
-// Of the type that a kernel accumulates in.
-double UnitRoundoff(c10::ScalarType type) {
-  return type == c10::kDouble || type == c10::kComplexDouble ? 0x1p-53
-                                                             : 0x1p-24;
-}
-
-// Of the type itself.
-double OwnRoundoff(c10::ScalarType type) {
-  switch (type) {
-    case c10::kBFloat16:
-      return 0x1p-8;
-    case c10::kHalf:
-    case c10::kComplexHalf:
-      return 0x1p-11;
-    default:
-      return UnitRoundoff(type);
-  }
-}
-
-bool IsReducedPrecision(c10::ScalarType type) {
-  return type == c10::kHalf || type == c10::kBFloat16 ||
-         c10::isFloat8Type(type);
-}
-
-// float64 arithmetic rounds away a change of its own unit roundoff: a larger
-// one is used, and its effect scaled down.
-constexpr double kFloat64Step = 0x1p-45;
-constexpr double kFloat64Scale = 0x1p-8;
-
-// Products, whose inputs may be rounded to fewer bits where the program allows
-// it.
-constexpr absl::string_view kProducts[] = {
-    "mm", "bmm",   "addmm",  "baddbmm",          "addbmm",
-    "mv", "addmv", "linear", "_addmm_activation"};
-constexpr absl::string_view kConvolutions[] = {"convolution",
-                                               "_convolution",
-                                               "mkldnn_convolution",
-                                               "cudnn_convolution",
-                                               "cudnn_convolution_relu",
-                                               "cudnn_convolution_add_relu",
-                                               "cudnn_convolution_transpose",
-                                               "convolution_backward"};
-
-// Fused attention of 16-bit inputs on a device: the probabilities go into the
-// second product in the inputs' type, since tensor cores take no other (T. Dao,
-// FlashAttention-2, 2023, section 3.1), whoever writes the kernel. What torch's
-// own kernels are allowed for it, every kernel is.
-constexpr absl::string_view kRoundsBetween[] = {
-    "_cudnn_attention_forward",
-    "_efficient_attention_forward",
-    "_flash_attention_forward",
-    "_scaled_dot_product_cudnn_attention",
-    "_scaled_dot_product_efficient_attention",
-    "_scaled_dot_product_flash_attention",
-};
 
 // Optimisers with decaying averages.
 constexpr absl::string_view kAveraging[] = {"_fused_adam", "_fused_adamw"};
@@ -98,54 +40,6 @@ template <size_t kSize>
 bool Names(const absl::string_view (&names)[kSize], absl::string_view name) {
   return std::find(std::begin(names), std::end(names),
                    absl::StripSuffix(name, "_")) != std::end(names);
-}
-
-// Roundoff of what products may make of their float32 inputs by the program's
-// own choice; 0 if it chose nothing.
-double AllowedInputRoundoff(const KernelCall& call, c10::ScalarType type) {
-  if (type != c10::kFloat && type != c10::kComplexFloat) return 0;
-  const at::Context& context = at::globalContext();
-  const std::string& name = call.op.traits.key.name;
-  if (Names(kProducts, name)) {
-    if (context.float32MatmulPrecision() ==
-        at::Float32MatmulPrecision::MEDIUM) {
-      return 0x1p-8;
-    }
-    if (context.allowTF32CuBLAS() ||
-        context.float32MatmulPrecision() == at::Float32MatmulPrecision::HIGH) {
-      return 0x1p-10;  // truncated to 10 bits, not rounded
-    }
-  }
-  // The default of cuDNN's switch is on, and means devices only.
-  if (Names(kConvolutions, name) && !call.on_host && context.allowTF32CuDNN()) {
-    return 0x1p-10;
-  }
-  return 0;
-}
-
-// Formulas that overflow before the result does, as fractions of the largest
-// finite value (measured: docs/tolerance.md).
-double OverflowMargin(const KernelCall& call) {
-  struct Row {
-    absl::string_view op;
-    double margin;
-  };
-  static constexpr Row kRows[] = {
-      {"cosh", 2},
-      {"sinh", 2},
-      {"i0", 32},
-      {"special_i1", 32},
-      {"lerp", 32},
-      {"special_modified_bessel_i0", 32},
-      {"tanh_backward", 32},
-      {"special_modified_bessel_i1", 32},
-  };
-  const absl::string_view name =
-      absl::StripSuffix(call.op.traits.key.name, "_");
-  for (const Row& row : kRows) {
-    if (row.op == name) return row.margin;
-  }
-  return 1;
 }
 
 at::Tensor WideTensor(const c10::IValue& value) {
@@ -174,16 +68,9 @@ class NumberJudge {
   absl::StatusOr<Judgement> Judge() {
     FG_ASSIGN_OR_RETURN(want_, WantOf(runs_.Wide()));
     if (!got_.is_floating_point() && !got_.is_complex()) return JudgeExactly();
-    budget_ = BaseBudget();
+    budget_ = BaseBudget(call_, got_, runs_.wide_is_native());
     const BudgetRow& row = call_.row;
-    // What the rounding of the output and two of the arithmetic explain needs
-    // no condition.
-    Budget quick = budget_;
-    quick.condition = Budget::Condition::kReference;
-    quick.a = ArithmeticA() >= 2 ? 2 : ArithmeticA();
-    if (row.op_class == OpClass::kRound) quick.a = row.constants.a;
-    quick.b = quick.l = 0;
-    quick.n = 1;
+    const Budget quick = QuickBudget(call_, budget_);
     FG_ASSIGN_OR_RETURN(Comparison comparison, Compare(want_, quick));
     if (OutcomeOf(comparison.verdict) != Outcome::kFail) {
       budget_ = quick;
@@ -205,61 +92,6 @@ class NumberJudge {
       return absl::InternalError("the reference has no such result");
     }
     return WideTensor(run->values[index_].value);
-  }
-
-  double ArithmeticA() const {
-    return HasBudget(call_.row.op_class) ? call_.row.constants.a : 0;
-  }
-
-  Budget BaseBudget() const {
-    const BudgetRow& row = call_.row;
-    Budget budget;
-    budget.h = got_.is_complex() ? 0.75 : 0.5;
-    budget.unit_roundoff = UnitRoundoff(got_.scalar_type());
-    // Its subnormals are far above those of the float32 that it is computed in.
-    budget.flush_subnormals = got_.scalar_type() != c10::kHalf &&
-                              !c10::isFloat8Type(got_.scalar_type());
-    budget.overflow_margin = OverflowMargin(call_);
-    if (HasBudget(row.op_class)) {
-      budget.a = row.constants.a;
-      budget.b = row.constants.b;
-      budget.l = row.constants.l;
-      budget.n = TermsOf(call_, got_);
-      // Tensor cores truncate: 0.11 n units on positive data.
-      if (!call_.on_host && IsReducedPrecision(got_.scalar_type()) &&
-          (Names(kProducts, call_.op.traits.key.name) ||
-           Names(kConvolutions, call_.op.traits.key.name))) {
-        budget.l += 0.25;
-      }
-    }
-    LimitVariance(budget);
-    if (const double u = AllowedInputRoundoff(call_, got_.scalar_type())) {
-      budget.a += 2 * u / budget.unit_roundoff;
-    }
-    // The reference has the roundings of a kernel of this dtype itself.
-    if (runs_.wide_is_native()) {
-      budget.h *= 2;
-      budget.a *= 2;
-      budget.b *= 2;
-      budget.l *= 2;
-    }
-    return budget;
-  }
-
-  // A variance over n must not pass for one over n - 1: its budget stays below
-  // 1 / n (half of that for a standard deviation) while that leaves room for
-  // sums in blocks.
-  void LimitVariance(Budget& budget) const {
-    const std::string& name = call_.op.traits.key.name;
-    double share = 0;
-    if (name == "var" || name == "var_mean") share = 1;
-    if (name == "std" || name == "std_mean") share = 0.5;
-    if (share == 0) return;
-    const double root = std::sqrt(budget.n);
-    const double limit = 0.8 * share / (budget.n * budget.unit_roundoff);
-    budget.a = std::max(share * (48 + 0.3 * root),
-                        std::min(budget.a + budget.b * root, limit));
-    budget.b = 0;
   }
 
   absl::StatusOr<Comparison> Compare(const at::Tensor& want,
@@ -326,7 +158,7 @@ class NumberJudge {
           }
         }
         // The operator does not only add: its condition has to be measured.
-        return Measure(want, UnitRoundoff(got_.scalar_type()));
+        return Measure(want);
       }
       case OpClass::kInput: {
         at::Tensor condition = want.clone();
@@ -345,24 +177,9 @@ class NumberJudge {
                                ? 0
                                : std::sqrt(want.square().mean().item<double>());
         return absl::OkStatus();
-      case OpClass::kStep:
-        // A step within A roundoffs of the inputs may be taken or not, but
-        // only one: A P is to be one step.
-        return Measure(want, budget_.a * InputRoundoff(), 1 / budget_.a);
       default:
-        return Measure(want, UnitRoundoff(got_.scalar_type()));
+        return Measure(want);
     }
-  }
-
-  // The largest roundoff of the types of the arguments.
-  double InputRoundoff() const {
-    double u = 0;
-    VisitTensors(call_.before.arguments(), [&](const at::Tensor& tensor) {
-      if (tensor.is_floating_point()) {
-        u = std::max(u, OwnRoundoff(tensor.scalar_type()));
-      }
-    });
-    return u == 0 ? UnitRoundoff(got_.scalar_type()) : u;
   }
 
   static bool AtLeast(const at::Tensor& condition, const at::Tensor& want) {
@@ -374,23 +191,18 @@ class NumberJudge {
     return true;
   }
 
-  // C = |want| + P / u, P the change of the element when inputs change by
-  // `roundoff`, times `share`.
-  absl::Status Measure(const at::Tensor& want, double roundoff,
-                       double share = 1) {
+  // C = |want| + P / u (value_budget.h).
+  absl::Status Measure(const at::Tensor& want) {
+    const Measurement how = MeasurementOf(call_, got_, budget_);
     const int64_t numel = want.numel();
     at::Tensor effect = at::zeros(want.sizes(), want.options());
     auto* p = static_cast<double*>(effect.mutable_data_ptr());
     const auto* w = static_cast<const double*>(want.const_data_ptr());
-    const bool tiny = roundoff < kFloat64Step;
-    // One element has no median to be floored by, and the elements of a
-    // pointwise operator have none in common: more draws instead.
-    const int draws = numel == 1 ? 8 : HasSeveralInputs() ? 6 : 3;
     const at::Tensor wide = want_.contiguous();
     int made = 0;
-    for (int draw = 0; draw < draws; ++draw) {
+    for (int draw = 0; draw < how.draws; ++draw) {
       const absl::StatusOr<at::Tensor> moved =
-          WantOf(runs_.Perturbed(tiny ? kFloat64Step : roundoff, draw));
+          WantOf(runs_.Perturbed(how.step, draw));
       // A perturbed input may be outside what the operator accepts.
       if (!moved.ok() || moved->sizes() != want.sizes()) continue;
       ++made;
@@ -401,7 +213,6 @@ class NumberJudge {
         if (c[i] > p[i]) p[i] = c[i];
       }
     }
-    const double scale = tiny ? share * kFloat64Scale : share;
     std::vector<double> changes;
     std::vector<double> changed;  // those above 0
     std::vector<double> ratios;
@@ -415,37 +226,24 @@ class NumberJudge {
         if (w[i] > 0) ratios.push_back(p[i] / w[i]);
       }
     }
-    // An intermediate result that underflows is off by up to the smallest
-    // normal number, times what it is then multiplied with: x * sigmoid(x) is 0
-    // before it has to be.
-    const double underflow = tiny ? 0x1p-1015 : 0x1p-119;
     // Single elements can be lucky in every draw: none has less than the
     // median.
     // Where an element depends on elements of its own alone, its size is no
     // measure for that of others.
     // Elements that nothing reaches (padding) say nothing about those that
     // something does.
-    const bool pointwise = call_.op.handle.hasTag(at::Tag::pointwise);
-    const double median = pointwise ? 0 : Median(std::move(changes));
-    const double median_changed = pointwise ? 0 : Median(std::move(changed));
+    const double median = how.pointwise ? 0 : Median(std::move(changes));
+    const double median_changed =
+        how.pointwise ? 0 : Median(std::move(changed));
     const double median_ratio = Median(std::move(ratios));
     for (int64_t i = 0; i < numel; ++i) {
       const double floor =
           std::max(p[i] > 0 ? median_changed : median, w[i] * median_ratio);
-      const double change = (p[i] > floor ? p[i] : floor) * scale;
-      p[i] = w[i] + std::max(change, underflow) / budget_.unit_roundoff;
+      const double change = (p[i] > floor ? p[i] : floor) * how.scale;
+      p[i] = w[i] + std::max(change, how.underflow) / budget_.unit_roundoff;
     }
     SetConditions(std::move(effect));
     return absl::OkStatus();
-  }
-
-  // A pointwise operator on which several effects may cancel.
-  bool HasSeveralInputs() const {
-    int inputs = 0;
-    VisitTensors(call_.before.arguments(), [&](const at::Tensor& tensor) {
-      if (tensor.is_floating_point() || tensor.is_complex()) ++inputs;
-    });
-    return inputs > 1 && call_.op.handle.hasTag(at::Tag::pointwise);
   }
 
   void SetConditions(at::Tensor conditions) {
@@ -550,11 +348,10 @@ class NumberJudge {
     if (allowance) {
       FG_ASSIGN_OR_RETURN(const Comparison allowed, Compare(want_, *allowance));
       as_bad_as_native = OutcomeOf(allowed.verdict) != Outcome::kFail;
-      const bool rounds_between =
-          !call_.on_host && Names(kRoundsBetween, call_.op.traits.key.name);
-      if (as_bad_as_native && (call_.op.native || rounds_between)) {
+      if (as_bad_as_native && MayLoseAsNative(call_)) {
         Judgement judgement = Describe(allowed, want_);
-        if (NativeLoss() >= 1 && judgement.verdict == Verdict::kPass) {
+        if (NativeLoss(call_, got_, budget_) >= 1 &&
+            judgement.verdict == Verdict::kPass) {
           judgement.verdict = Verdict::kUntrustedAllowance;
         }
         return judgement;
@@ -665,21 +462,14 @@ class NumberJudge {
     return steps;
   }
 
-  // k + k1 n of the row, times the roundoff of the output.
-  double NativeLoss() const {
-    const Native16& row =
-        call_.on_host ? call_.row.native_cpu : call_.row.native_cuda;
-    return (row.k + row.k_per_term * budget_.n) *
-           std::max(OwnRoundoff(got_.scalar_type()), InputRoundoff());
-  }
-
   // The budget with what torch's own kernels lose by rounding in between.
   std::optional<Budget> NativeAllowance() {
     // A float32 result of 16-bit inputs has their roundings in it.
-    if (!IsReducedPrecision(got_.scalar_type()) && InputRoundoff() < 0x1p-12) {
+    if (!IsReducedPrecision(got_.scalar_type()) &&
+        InputRoundoff(call_, got_.scalar_type()) < 0x1p-12) {
       return std::nullopt;
     }
-    const double loss = NativeLoss();
+    const double loss = NativeLoss(call_, got_, budget_);
     if (loss == 0) return std::nullopt;
     Budget allowance = budget_;
     allowance.a += loss / budget_.unit_roundoff;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -40,6 +41,10 @@ class ReferenceRuns {
   // The operator on the arguments as they were: what dtypes, shapes, strides
   // and sharing the result has, and whether the call is legal.
   const absl::StatusOr<ReferenceRun>& Native();
+
+  // Native() is this from now on, without a run: of a call whose results are
+  // known to have the dtypes, sizes and sharing that the operator promises.
+  void AssumeNative(ReferenceRun run) { native_ = std::move(run); }
 
   // In float64, unrounded.
   const absl::StatusOr<ReferenceRun>& Wide();

@@ -42,12 +42,14 @@ class NativeKernels {
     return instance;
   }
 
-  // Every CPU kernel that is registered now.
+  // Every kernel for the CPU and CUDA that is registered now.
   void CaptureAll() {
     for (const c10::OperatorName& name :
          c10::Dispatcher::singleton().getAllOpNames()) {
       const auto op = c10::Dispatcher::singleton().findOp(name);
-      if (op) Get(*op, c10::DispatchKey::CPU);
+      if (!op) continue;
+      Get(*op, c10::DispatchKey::CPU);
+      Get(*op, c10::DispatchKey::CUDA);
     }
   }
 
@@ -83,10 +85,13 @@ class NativeKernels {
       kernels_ ABSL_GUARDED_BY(mutex_);
 };
 
-class CapturedCpuKernel : public Reference {
+class CapturedKernel : public Reference {
  public:
-  CapturedCpuKernel(KernelPointer kernel, bool handles_conjugates)
-      : kernel_(std::move(kernel)), handles_conjugates_(handles_conjugates) {}
+  CapturedKernel(KernelPointer kernel, c10::DispatchKey key,
+                 bool handles_conjugates)
+      : kernel_(std::move(kernel)),
+        key_(key),
+        handles_conjugates_(handles_conjugates) {}
 
   absl::StatusOr<std::vector<c10::IValue>> Compute(
       std::vector<c10::IValue> arguments) const override {
@@ -94,14 +99,15 @@ class CapturedCpuKernel : public Reference {
       if (!handles_conjugates_) {
         for (c10::IValue& argument : arguments) Resolve(argument);
       }
-      kernel_->callBoxed(kernel_->opHandle(),
-                         c10::DispatchKeySet(c10::DispatchKey::CPU),
+      kernel_->callBoxed(kernel_->opHandle(), c10::DispatchKeySet(key_),
                          &arguments);
       return std::move(arguments);
     });
   }
 
-  std::string name() const override { return "cpu"; }
+  std::string name() const override {
+    return key_ == c10::DispatchKey::CPU ? "cpu" : "device";
+  }
 
  private:
   // A tensor with a lazy sign becomes one without. (What an operator writes has
@@ -115,8 +121,16 @@ class CapturedCpuKernel : public Reference {
   }
 
   const KernelPointer kernel_;
+  const c10::DispatchKey key_;
   const bool handles_conjugates_;
 };
+
+std::shared_ptr<const Reference> MakeCaptured(KernelPointer kernel,
+                                              const c10::OperatorHandle& op,
+                                              c10::DispatchKey key) {
+  return std::make_shared<const CapturedKernel>(
+      std::move(kernel), key, NativeKernels::Instance().HandlesConjugates(op));
+}
 
 // Before the registrations of the program that links this library (which have
 // the default priority), so that a kernel which the program registers over a
@@ -143,8 +157,14 @@ absl::StatusOr<std::shared_ptr<const Reference>> NativeCpuReference(
     return absl::NotFoundError(absl::StrCat(
         OpKeyOf(op).ToString(), " has no CPU kernel to compare with"));
   }
-  return std::make_shared<const CapturedCpuKernel>(
-      std::move(kernel), NativeKernels::Instance().HandlesConjugates(op));
+  return MakeCaptured(std::move(kernel), op, c10::DispatchKey::CPU);
+}
+
+std::shared_ptr<const Reference> NativeDeviceReference(
+    const c10::OperatorHandle& op, c10::DispatchKey key) {
+  KernelPointer kernel = NativeKernel(op, key);
+  if (kernel == nullptr) return nullptr;
+  return MakeCaptured(std::move(kernel), op, key);
 }
 
 }  // namespace flaggems

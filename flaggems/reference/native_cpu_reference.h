@@ -1,7 +1,7 @@
 #ifndef FLAGGEMS_REFERENCE_NATIVE_CPU_REFERENCE_H_
 #define FLAGGEMS_REFERENCE_NATIVE_CPU_REFERENCE_H_
 
-// The CPU kernel that libtorch brings, in the dtype of the arguments.
+// The kernels that libtorch brings, in the dtypes of the arguments.
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
@@ -20,6 +20,11 @@ namespace flaggems {
 // kNotFound: the operator has no CPU kernel.
 absl::StatusOr<std::shared_ptr<const Reference>> NativeCpuReference(
     const c10::OperatorHandle& op);
+
+// The same of the kernel of a device (`key`), which runs there, in the current
+// stream. Null if there was none.
+std::shared_ptr<const Reference> NativeDeviceReference(
+    const c10::OperatorHandle& op, c10::DispatchKey key);
 
 // The native kernel itself, for calls that the checker's references make while
 // another kernel is installed in its place. Null without one.

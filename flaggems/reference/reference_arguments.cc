@@ -12,21 +12,17 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "flaggems/aten/flat_memory.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/core/split_mix.h"
+#include "flaggems/core/status_macros.h"
+#include "flaggems/reference/device_widener.h"
+#include "flaggems/reference/perturbation.h"
 
 namespace flaggems {
 namespace {
 
 using Options = ReferenceArgumentOptions;
-
-// +-[1/2, 1]. Continuous: with +-1 alone two terms of equal size would cancel
-// in every draw for one element in eight.
-double Draw(uint64_t seed, int64_t i) {
-  const uint64_t bits = SplitMix(seed ^ static_cast<uint64_t>(i));
-  const double half = 0.5 * static_cast<double>(bits >> 12) * 0x1p-52;
-  return (bits & 1) != 0 ? 0.5 + half : -0.5 - half;
-}
 
 void Perturb(double* x, int64_t count, double step, uint64_t seed) {
   for (int64_t i = 0; i < count; ++i) x[i] *= 1 + step * Draw(seed, i);
@@ -56,8 +52,8 @@ std::optional<c10::ScalarType> Widened(c10::ScalarType type,
 
 // All of a storage as one row of elements.
 at::Tensor FlatView(const at::Tensor& tensor) {
-  const c10::DispatchKeySet keys(
-      c10::computeDispatchKey(tensor.scalar_type(), c10::kStrided, at::kCPU));
+  const c10::DispatchKeySet keys(c10::computeDispatchKey(
+      tensor.scalar_type(), c10::kStrided, tensor.device()));
   at::Tensor flat = at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(tensor.storage()), keys, tensor.dtype());
   flat.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<int64_t>(
@@ -76,8 +72,8 @@ class StorageCopies {
     const bool wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();
     if (!widened && !options_.copy) return tensor;
     const at::Tensor flat = Flat(tensor, widened, negative, wrapped);
-    const c10::DispatchKeySet keys(
-        c10::computeDispatchKey(flat.scalar_type(), c10::kStrided, at::kCPU));
+    const c10::DispatchKeySet keys(c10::computeDispatchKey(
+        flat.scalar_type(), c10::kStrided, flat.device()));
     at::Tensor copy = at::detail::make_tensor<c10::TensorImpl>(
         c10::Storage(flat.storage()), keys, flat.dtype());
     c10::TensorImpl* const impl = copy.unsafeGetTensorImpl();
@@ -91,6 +87,17 @@ class StorageCopies {
     copy._set_neg(keep_bits && tensor.is_neg());
     if (!widened && tensor.requires_grad()) copy.set_requires_grad(true);
     return copy;
+  }
+
+  // Does what is left to do on a device; the copies have their elements then.
+  absl::Status Finish() {
+    if (on_device_.empty()) return absl::OkStatus();
+    const DeviceWidener* const widener = RegisteredDeviceWidener();
+    if (widener == nullptr) {
+      return absl::UnimplementedError(
+          "nothing in this program widens elements in a device's memory");
+    }
+    return widener->Widen(on_device_);
   }
 
  private:
@@ -110,7 +117,12 @@ class StorageCopies {
       return it->second;
     }
     at::Tensor& wide = it->second =
-        at::empty(flat.sizes(), flat.options().dtype(*widened));
+        EmptyFlat(flat.numel(), *widened, flat.device());
+    if (!flat.device().is_cpu()) {
+      on_device_.push_back({flat, wide, options_.elements, negative,
+                            options_.step, SeedOf(copies_.size())});
+      return wide;
+    }
     if (wrapped && options_.scalar_type && tensor.is_floating_point()) {
       wide.copy_(
           at::empty(flat.sizes(), flat.options().dtype(*options_.scalar_type))
@@ -129,15 +141,19 @@ class StorageCopies {
         if (!wrapped) {
           Perturb(static_cast<double*>(wide.mutable_data_ptr()),
                   wide.numel() * (wide.is_complex() ? 2 : 1), options_.step,
-                  SplitMix(options_.seed + copies_.size()));
+                  SeedOf(copies_.size()));
         }
         break;
     }
     return wide;
   }
 
+  // Of the n-th copy.
+  uint64_t SeedOf(size_t n) const { return SplitMix(options_.seed + n); }
+
   const Options& options_;
   std::map<Key, at::Tensor> copies_;
+  std::vector<WidenRequest> on_device_;  // not done yet
 };
 
 c10::IValue CopyValue(const c10::IValue& value, bool negative,
@@ -350,6 +366,7 @@ absl::StatusOr<std::vector<c10::IValue>> ReferenceArguments(
         result.push_back(CopyValue(value, negative, copies));
       }
     }
+    FG_RETURN_IF_ERROR(copies.Finish());
     return result;
   });
 }

@@ -55,10 +55,12 @@ struct ReferenceArgumentOptions {
   bool copy = true;
 };
 
-// `arguments` are plain tensors on the CPU (those of a Snapshot). Tensors over
-// one storage share one again if they have the same dtype. Thread-safe.
-// Cost: a pass over what is widened or copied.
-// kResourceExhausted: no memory.
+// `arguments` are plain tensors (those of a Snapshot), on the CPU or, if a
+// DeviceWidener is there (device_widener.h), on one device; what is made of
+// them lies where they do. Tensors over one storage share one again if they
+// have the same dtype. Thread-safe. Cost: a pass over what is widened or
+// copied. kResourceExhausted: no memory. kUnimplemented: elements on a device
+// that no DeviceWidener takes.
 absl::StatusOr<std::vector<c10::IValue>> ReferenceArguments(
     const c10::FunctionSchema& schema, absl::Span<const c10::IValue> arguments,
     const ReferenceArgumentOptions& options);

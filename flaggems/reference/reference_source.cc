@@ -83,4 +83,14 @@ ReferenceSource ReferenceFor(const c10::OperatorHandle& op,
   return {&golden, *std::move(native), ""};
 }
 
+std::shared_ptr<const Reference> DeviceReferenceFor(
+    const c10::OperatorHandle& op, c10::DispatchKey key,
+    absl::string_view kernel) {
+  if (IsCpuKey(key)) return nullptr;
+  const auto captured = NativeKernel(op, key);
+  if (captured == nullptr) return nullptr;
+  if (kernel == captured->debug() && !IsTorchsOwn(kernel)) return nullptr;
+  return NativeDeviceReference(op, key);
+}
+
 }  // namespace flaggems

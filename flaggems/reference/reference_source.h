@@ -62,6 +62,15 @@ class ReferenceSource {
 ReferenceSource ReferenceFor(const c10::OperatorHandle& op,
                              c10::DispatchKey key, absl::string_view kernel);
 
+// Who computes calls of `op` again in the memory of their device: torch's
+// kernel for `key`. Null if there is none, if it is the kernel under test and
+// not torch's own (as above), or for keys of the CPU. A golden function takes
+// precedence at each call (ReferenceSource::Get()). Thread-safe; call it before
+// anything is installed.
+std::shared_ptr<const Reference> DeviceReferenceFor(
+    const c10::OperatorHandle& op, c10::DispatchKey key,
+    absl::string_view kernel);
+
 // Whether a registration that is described so was compiled into torch. A
 // Python operator of torch's own package does not count: users' kernels are
 // registered from its files too (torch.library.custom_op).

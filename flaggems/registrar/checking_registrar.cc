@@ -37,6 +37,9 @@ absl::StatusOr<std::unique_ptr<InstalledKernel>> CheckingRegistrar::Install(
     op->judged.reference =
         ReferenceFor(slot->op(), DispatchKeyOf(kernel.entry->backend),
                      KernelOrigin(*kernel.entry));
+    op->judged.device_reference =
+        DeviceReferenceFor(slot->op(), DispatchKeyOf(kernel.entry->backend),
+                           KernelOrigin(*kernel.entry));
   } else if (auto reference = find_reference_(slot->op()); reference.ok()) {
     op->judged.reference = ReferenceSource(*std::move(reference));
   }

@@ -31,6 +31,7 @@ std::shared_ptr<const CheckedOp> MakeObservedOp(
                       op->native->debug() == kernel.debug() &&
                       IsTorchsOwn(kernel.debug());
   op->judged.reference = ReferenceFor(handle, key, kernel.debug());
+  op->judged.device_reference = DeviceReferenceFor(handle, key, kernel.debug());
   op->ledger = runtime->ledgers().Get(op->judged.traits.key);
   op->gate = std::make_shared<Gate>(
       handle, op->ledger->counter(Verdict::kSkipDisabled));

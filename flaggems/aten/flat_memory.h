@@ -1,0 +1,47 @@
+#ifndef FLAGGEMS_ATEN_FLAT_MEMORY_H_
+#define FLAGGEMS_ATEN_FLAT_MEMORY_H_
+
+// Memory for copies, without a way through the dispatcher: a check makes
+// several for each call, and the operators that would make them may be
+// observed.
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+
+namespace flaggems {
+
+// An uninitialised contiguous tensor from its device's allocator; on a device
+// that is to be the current one, in its current stream. Throws the allocator's
+// error.
+at::Tensor EmptyFlat(int64_t numel, c10::ScalarType type, c10::Device device);
+
+// Bytes of one device to be copied there.
+struct DeviceCopy {
+  const void* from;
+  void* to;
+  int64_t nbytes;
+};
+
+// Copies memory on a device, many pieces at once.
+class DeviceCopier {
+ public:
+  virtual ~DeviceCopier() = default;
+  // Puts the copies into the current stream of `device`. Thread-safe. Throws
+  // what the device says.
+  virtual void Copy(absl::Span<const DeviceCopy> copies,
+                    c10::Device device) const = 0;
+};
+
+// The one for this type of device; null if none was linked. `copier` outlives
+// the process. Thread-safe.
+void RegisterDeviceCopier(c10::DeviceType type, const DeviceCopier* copier);
+const DeviceCopier* DeviceCopierFor(c10::DeviceType type);
+
+}  // namespace flaggems
+
+#endif  // FLAGGEMS_ATEN_FLAT_MEMORY_H_
