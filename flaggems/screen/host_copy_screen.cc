@@ -1,0 +1,271 @@
+#include "flaggems/screen/host_copy_screen.h"
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <pthread.h>
+
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "flaggems/aten/snapshot.h"
+#include "flaggems/aten/status_of_exception.h"
+#include "flaggems/aten/visit_tensors.h"
+#include "flaggems/core/mutex.h"
+#include "flaggems/core/status_macros.h"
+
+namespace flaggems {
+namespace {
+
+// What all screens of the process hold. The child of a fork() holds nothing:
+// what it has of its parent's is leaked.
+std::atomic<int64_t> calls_under_way{0};
+std::atomic<int64_t> bytes_under_way{0};
+[[maybe_unused]] const int forget_parent = pthread_atfork(nullptr, nullptr, [] {
+  calls_under_way.store(0, std::memory_order_relaxed);
+  bytes_under_way.store(0, std::memory_order_relaxed);
+});
+
+// One device copy and one host copy of each byte.
+int64_t BytesHeld(int64_t copied) { return 2 * copied; }
+
+class HostCopyScreen final : public Screen {
+ public:
+  HostCopyScreen(const JudgedOp& op, absl::Span<const c10::IValue> arguments,
+                 Snapshot before, c10::Stream copy_stream)
+      : op_(op),
+        copy_stream_(copy_stream),
+        device_before_(std::move(before)),
+        before_(device_before_->arguments()),
+        after_(AllWithOwnLists(arguments)) {
+    calls_under_way.fetch_add(1, std::memory_order_relaxed);
+    Hold(device_before_->nbytes());
+  }
+
+  ~HostCopyScreen() override {
+    // The device may still write the copies.
+    if (copied_ && !done_) Judged().IgnoreError();
+    calls_under_way.fetch_sub(1, std::memory_order_relaxed);
+    bytes_under_way.fetch_sub(bytes_, std::memory_order_relaxed);
+  }
+
+  absl::StatusOr<bool> Enqueue(absl::Span<const c10::IValue> outputs) override {
+    return StatusOrOf([&]() -> absl::StatusOr<bool> {
+      const std::vector<size_t> reached = ReachedWith(outputs);
+      std::vector<c10::IValue> values(outputs.begin(), outputs.end());
+      for (const size_t i : reached) values.push_back(after_[i]);
+      // Nobody knows when such a kernel has written the host's memory.
+      if (!IsOnDevice(values)) return false;
+      FG_ASSIGN_OR_RETURN(
+          const Snapshot results,
+          Snapshot::Take(values, /*margin=*/0, CopyPlace::kDevice));
+      Hold(results.nbytes());
+      return CopyToHost(results, outputs.size(), reached);
+    });
+  }
+
+  bool Ready() override {
+    // An error of the device shows in Judged().
+    if (done_ || !copied_) return true;
+    const absl::StatusOr<bool> done =
+        StatusOrOf([&]() -> absl::StatusOr<bool> { return copied_->query(); });
+    done_ = done.value_or(false);
+    return done_ || !done.ok();
+  }
+
+  absl::StatusOr<std::optional<Judgement>> Judged() override {
+    return StatusOrOf([&]() -> absl::StatusOr<std::optional<Judgement>> {
+      if (copied_ && !done_) copied_->synchronize();
+      done_ = true;
+      return std::nullopt;
+    });
+  }
+
+  const std::vector<c10::IValue>& before() const override { return before_; }
+  const std::vector<c10::IValue>& after() const override { return after_; }
+  const std::vector<c10::IValue>& outputs() const override { return outputs_; }
+  int64_t bytes() const override { return bytes_; }
+
+ private:
+  void Hold(int64_t copied) {
+    bytes_ += BytesHeld(copied);
+    bytes_under_way.fetch_add(BytesHeld(copied), std::memory_order_relaxed);
+  }
+
+  // The arguments whose memory the kernel may have written, or returned.
+  std::vector<size_t> ReachedWith(absl::Span<const c10::IValue> outputs) const {
+    std::vector<const c10::StorageImpl*> storages;
+    const auto add = [&](const at::Tensor& tensor) {
+      if (tensor.has_storage()) {
+        storages.push_back(tensor.storage().unsafeGetStorageImpl());
+      }
+    };
+    VisitTensors(outputs, add);
+    for (size_t i = 0; i < after_.size(); ++i) {
+      if (op_.writable[i]) VisitTensors(after_[i], add);
+    }
+    std::vector<size_t> reached;
+    for (size_t i = 0; i < after_.size(); ++i) {
+      bool shares = op_.writable[i];
+      VisitTensors(after_[i], [&](const at::Tensor& tensor) {
+        for (const c10::StorageImpl* storage : storages) {
+          shares =
+              shares || (tensor.has_storage() &&
+                         tensor.storage().unsafeGetStorageImpl() == storage);
+        }
+      });
+      if (shares) reached.push_back(i);
+    }
+    return reached;
+  }
+
+  bool IsOnDevice(absl::Span<const c10::IValue> values) const {
+    bool on_device = true;
+    VisitTensors(values, [&](const at::Tensor& tensor) {
+      on_device = on_device && tensor.device() == copy_stream_.device();
+    });
+    return on_device;
+  }
+
+  // The copies may be freed once copy_stream_ is past what it is given next.
+  void RecordUse(const Snapshot& copies) const {
+    const c10::impl::VirtualGuardImpl impl(copy_stream_.device_type());
+    for (const CopiedRange& range : copies.ranges()) {
+      if (range.copy.device() == copy_stream_.device()) {
+        impl.recordDataPtrOnStream(range.copy.storage().data_ptr(),
+                                   copy_stream_);
+      }
+    }
+  }
+
+  // `results` are the outputs and the arguments `reached`.
+  absl::StatusOr<bool> CopyToHost(const Snapshot& results, size_t outputs,
+                                  const std::vector<size_t>& reached) {
+    const c10::Device device = copy_stream_.device();
+    c10::Event taken(device.type());
+    taken.record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
+    taken.block(copy_stream_);
+    RecordUse(*device_before_);
+    RecordUse(results);
+    const c10::StreamGuard guard(copy_stream_);
+    FG_ASSIGN_OR_RETURN(Snapshot before,
+                        Snapshot::Take(device_before_->arguments(),
+                                       /*margin=*/0, CopyPlace::kHostLater));
+    FG_ASSIGN_OR_RETURN(Snapshot after,
+                        Snapshot::Take(results.arguments(), /*margin=*/0,
+                                       CopyPlace::kHostLater));
+    copied_.emplace(device.type());
+    copied_->record(copy_stream_);
+    before_ = std::move(before).TakeArguments();
+    outputs_ = std::move(after).TakeArguments();
+    // What was not reached is as it was before.
+    after_ = before_;
+    for (size_t i = 0; i < reached.size(); ++i) {
+      after_[reached[i]] = std::move(outputs_[outputs + i]);
+    }
+    outputs_.resize(outputs);
+    device_before_.reset();
+    return true;
+  }
+
+  const JudgedOp& op_;
+  const c10::Stream copy_stream_;
+  std::optional<Snapshot> device_before_;
+  std::vector<c10::IValue> before_;
+  std::vector<c10::IValue> after_;
+  std::vector<c10::IValue> outputs_;
+  std::optional<c10::Event> copied_;
+  bool done_ = false;  // copied_ is known to be
+  int64_t bytes_ = 0;
+};
+
+// The one device of all tensors; those of one element may be on the CPU.
+// nullopt: there is none.
+std::optional<c10::Device> DeviceOfAll(absl::Span<const c10::IValue> values) {
+  std::optional<c10::Device> device;
+  bool one = true;
+  VisitTensors(values, [&](const at::Tensor& tensor) {
+    if (tensor.device().is_cpu()) {
+      one = one && tensor.dim() == 0;
+    } else {
+      one = one && (!device || *device == tensor.device());
+      device = tensor.device();
+    }
+  });
+  const bool known =
+      device && (device->is_cuda() || device->is_privateuseone());
+  return one && known ? device : std::nullopt;
+}
+
+int64_t BytesOf(absl::Span<const c10::IValue> values) {
+  int64_t bytes = 0;
+  VisitTensors(values, [&](const at::Tensor& tensor) {
+    if (IsPlainTensor(tensor)) {
+      bytes += tensor.numel() * static_cast<int64_t>(tensor.element_size());
+    }
+  });
+  return bytes;
+}
+
+class HostCopyScreenMaker final : public ScreenMaker {
+ public:
+  absl::StatusOr<std::unique_ptr<Screen>> Make(
+      const JudgedOp& op, const BudgetRow& /*row*/, ScreenHints& /*hints*/,
+      absl::Span<const c10::IValue> arguments,
+      int64_t memory_limit) const override {
+    const auto reference = op.reference.Get();
+    if (reference == nullptr || !reference->is_operator()) return nullptr;
+    const std::optional<c10::Device> device = DeviceOfAll(arguments);
+    if (!device) return nullptr;
+    const std::optional<c10::Stream> stream = CopyStream(*device);
+    if (!stream) return nullptr;
+    const int64_t bytes = BytesOf(arguments);
+    if ((memory_limit > 0 && bytes > memory_limit) ||
+        BytesHeld(bytes) > kMaxHostCopyBytes) {
+      return nullptr;
+    }
+    const int64_t calls = calls_under_way.load(std::memory_order_relaxed);
+    if (calls >= kMaxHostCopies ||
+        (calls > 0 &&
+         bytes_under_way.load(std::memory_order_relaxed) + BytesHeld(bytes) >
+             kMaxHostCopyBytes)) {
+      return absl::UnavailableError(
+          absl::StrCat(calls, " calls wait to be judged on the host already"));
+    }
+    return StatusOrOf([&]() -> absl::StatusOr<std::unique_ptr<Screen>> {
+      FG_ASSIGN_OR_RETURN(
+          Snapshot before,
+          Snapshot::Take(arguments, /*margin=*/0, CopyPlace::kDevice));
+      return std::make_unique<HostCopyScreen>(op, arguments, std::move(before),
+                                              *stream);
+    });
+  }
+};
+
+}  // namespace
+
+std::optional<c10::Stream> CopyStream(const c10::Device& device) {
+  static Mutex& mutex = *new Mutex();
+  static auto& streams =
+      *new std::map<c10::DeviceIndex, std::optional<c10::Stream>>();
+  const MutexLock lock(&mutex);
+  const auto [it, inserted] = streams.try_emplace(device.index());
+  if (inserted) {
+    const absl::Status status = StatusOrOf([&] {
+      it->second = c10::impl::VirtualGuardImpl(device.type())
+                       .getStreamFromGlobalPool(device);
+      return absl::OkStatus();
+    });
+    if (!status.ok()) it->second.reset();
+  }
+  return it->second;
+}
+
+const ScreenMaker& HostCopyScreens() {
+  static const auto& maker = *new HostCopyScreenMaker();  // leaked on purpose
+  return maker;
+}
+
+}  // namespace flaggems
