@@ -83,6 +83,18 @@ absl::Status BudgetCheck::Prepare(absl::Span<const c10::IValue> arguments) {
   return absl::OkStatus();
 }
 
+absl::Status BudgetCheck::PrepareFrom(absl::Span<const c10::IValue> before,
+                                      absl::Span<const c10::IValue> after) {
+  arguments_.assign(after.begin(), after.end());
+  on_host_ = false;  // the call was not, wherever the copies are
+  if (memory_limit_ > 0 && BytesOf(before) > memory_limit_) {
+    too_large_ = true;
+    return absl::OkStatus();
+  }
+  FG_ASSIGN_OR_RETURN(before_, Snapshot::Take(before));
+  return absl::OkStatus();
+}
+
 KernelCall BudgetCheck::Call(absl::Span<const c10::IValue> outputs) const {
   return {
       op_,

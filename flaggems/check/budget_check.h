@@ -29,9 +29,16 @@ class BudgetCheck final : public CallCheck {
   ~BudgetCheck() override;
 
   absl::Status Prepare(absl::Span<const c10::IValue> arguments) override;
+  // In place of Prepare(), of a call on a device that was made already: its
+  // arguments before and after it, there or on the host, which nobody else
+  // writes.
+  absl::Status PrepareFrom(absl::Span<const c10::IValue> before,
+                           absl::Span<const c10::IValue> after);
   Judgement Judge(absl::Span<const c10::IValue> outputs) override;
   Judgement JudgeException(const std::exception_ptr& exception) override;
   absl::StatusOr<Recomputed> Recompute() override;
+
+  const BudgetRow& row() const { return row_; }
 
  private:
   Judgement TooLarge() const;

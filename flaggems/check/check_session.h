@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "flaggems/core/mutex.h"
 #include "flaggems/core/op_key.h"
 #include "flaggems/policy/policy.h"
+#include "flaggems/policy/time_budget.h"
 #include "flaggems/sink/record_sink.h"
 
 namespace flaggems {
@@ -29,6 +31,9 @@ struct CheckSessionOptions {
   int64_t memory_limit = 0;  // bytes; of one check, 0: none
   bool poison = false;
   OnFailure on_failure = OnFailure::kLog;
+  ReferencePlace reference = ReferencePlace::kCpu;
+  double time_fraction = 0;  // of the run time, for checks; 0: no limit
+  std::function<int64_t()> time_budget_clock = &SteadyNanoseconds;
 };
 
 // Thread-safe. Shared by the calls that are being checked, so it ends after
@@ -44,6 +49,9 @@ class CheckSession {
         memory_limit_(options.memory_limit),
         poison_(options.poison),
         on_failure_(options.on_failure),
+        reference_(options.reference),
+        time_budget_(options.time_fraction,
+                     std::move(options.time_budget_clock)),
         sink_(std::move(sink)),
         clock_(clock) {}
 
@@ -54,6 +62,8 @@ class CheckSession {
   int64_t memory_limit() const { return memory_limit_; }
   bool poison() const { return poison_; }
   OnFailure on_failure() const { return on_failure_; }
+  ReferencePlace reference() const { return reference_; }
+  TimeBudget& time_budget() { return time_budget_; }
   absl::Time Now() const { return clock_->Now(); }
 
   // Writes a record; a failure to write is counted, not returned.
@@ -81,6 +91,8 @@ class CheckSession {
   const int64_t memory_limit_;
   const bool poison_;
   const OnFailure on_failure_;
+  const ReferencePlace reference_;
+  TimeBudget time_budget_;  // of the time since the session was made
   const std::unique_ptr<RecordSink> sink_;
   const Clock* const clock_;
   std::atomic<int64_t> write_errors_{0};

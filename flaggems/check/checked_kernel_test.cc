@@ -327,6 +327,45 @@ TEST_F(CheckedKernelTest, WithMaxChecksZeroTheGateForwardsFromTheStart) {
   EXPECT_EQ(reference_->calls, 0);
 }
 
+// Of a share so small that it pays for no second check within years.
+TEST_F(CheckedKernelTest, CallsWithoutTimeAreSkipped) {
+  CheckSessionOptions options;
+  options.policy.max_checks = 1000;
+  options.time_fraction = 1e-15;
+  session_ = std::make_shared<CheckSession>(
+      std::move(options), std::make_unique<MemorySink>(), &clock_);
+  runtime_.Start(session_);
+  Make("twice", kTwice, kTwice);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(at::equal(Call(F32({1})).toTensor(), F32({2})));
+  }
+  EXPECT_EQ(Count(Verdict::kPass), 1);
+  EXPECT_EQ(Count(Verdict::kSkipThrottle), 9);
+  EXPECT_EQ(reference_->calls, 1);
+  // It is not settled: there may be time again.
+  EXPECT_FALSE(op_->gate->TryForward());
+}
+
+// Charged however the call ends, or the budget would wait for its first cost
+// for ever.
+TEST_F(CheckedKernelTest, CallsThatThrowAreChargedToo) {
+  CheckSessionOptions options;
+  options.policy.max_checks = 1000;
+  options.time_fraction = 1;
+  session_ = std::make_shared<CheckSession>(
+      std::move(options), std::make_unique<MemorySink>(), &clock_);
+  runtime_.Start(session_);
+  const Body refuse = [](Stack&) { TORCH_CHECK(false, "refused"); };
+  Make("twice", refuse, refuse);
+  EXPECT_THROW(Call(F32({1})), c10::Error);
+  ASSERT_EQ(op_->ledger->calls(), 1);
+  // However dear that was, it is paid for some time.
+  Make("twice", kTwice, kTwice);
+  const int64_t judged = op_->ledger->calls();
+  while (reference_->calls == 0) Call(F32({1}));
+  EXPECT_GT(op_->ledger->calls(), judged);
+}
+
 TEST_F(CheckedKernelTest, SkippedAndEmptyCallsUseUpNothing) {
   PolicyOptions policy;
   policy.max_checks = 1;

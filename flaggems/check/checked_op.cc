@@ -28,6 +28,8 @@ void CheckRuntime::Start(std::shared_ptr<CheckSession> session) {
   const MutexLock lock(&mutex_);
   session_ = std::move(session);
   latest_ = session_.get();
+  const int64_t limit = session_ == nullptr ? 0 : session_->memory_limit();
+  pending_.SetMaxBytes(limit > 0 ? limit : kMaxPendingBytes);
   ledgers_.Reset();
   for (const auto& op : ops_) {
     op->bias->Reset();
@@ -76,6 +78,15 @@ void CheckRuntime::CloseGateIfSettled(const CheckSession* session,
   if (settled) op.gate->Forward(op.ledger->counter(*settled));
 }
 
+void CheckRuntime::PassOver(const CheckSession* session, const CheckedOp& op,
+                            int64_t calls) {
+  const MutexLock lock(&mutex_);
+  if (session_.get() != session || session == nullptr) return;
+  if (op.gate->ForwardSome(op.ledger->counter(Verdict::kSkipThrottle), calls)) {
+    op.ledger->PassOver(calls);
+  }
+}
+
 bool CheckRuntime::Conclude(const CheckSession* session, const CheckedOp& op,
                             Verdict verdict, uint64_t signature) {
   const MutexLock lock(&mutex_);
@@ -85,6 +96,10 @@ bool CheckRuntime::Conclude(const CheckSession* session, const CheckedOp& op,
   }
   const bool log = session->policy().OnVerdict(*op.ledger, verdict, signature);
   CloseGateIfSettled(session, op);
+  // A policy may insist on all its calls from now on.
+  if (OutcomeOf(verdict) == Outcome::kFail) {
+    op.ledger->PassOver(-op.gate->EndForwardSome());
+  }
   return log;
 }
 

@@ -16,7 +16,10 @@
 #include "flaggems/judge/kernel_call.h"
 #include "flaggems/policy/op_ledger.h"
 #include "flaggems/policy/op_traits.h"
+#include "flaggems/policy/pending_queue.h"
+#include "flaggems/policy/worker_pool.h"
 #include "flaggems/registry/gate.h"
+#include "flaggems/screen/screen.h"
 #include "flaggems/statistics/rounding_bias.h"
 
 namespace flaggems {
@@ -38,6 +41,7 @@ struct CheckedOp {
   JudgedOp judged;
   // Of the results of all calls; its counts are those of the open session.
   std::unique_ptr<RoundingBias> bias = std::make_unique<RoundingBias>();
+  std::unique_ptr<ScreenHints> screen_hints = std::make_unique<ScreenHints>();
 };
 
 // The checked operators and the session that is open, if one is. Thread-safe.
@@ -75,6 +79,17 @@ class CheckRuntime {
   // verdict, unless `session` is not the open one any more.
   void CloseIfSettled(const CheckSession* session, const CheckedOp& op);
 
+  // Lets the gate of `op` forward the next `calls` calls, as SKIP(throttle),
+  // unless it forwards already or `session` is not the open one any more. A
+  // failure of the operator ends that.
+  void PassOver(const CheckSession* session, const CheckedOp& op,
+                int64_t calls);
+
+  // Calls whose verdict comes later; of all sessions.
+  PendingQueue& pending() { return pending_; }
+  // Where they are judged if only the host can.
+  WorkerPool& judges() { return judges_; }
+
   LedgerBook& ledgers() { return ledgers_; }
   const LedgerBook& ledgers() const { return ledgers_; }
 
@@ -93,11 +108,17 @@ class CheckRuntime {
 
   const uint64_t id_ = NextId();
   LedgerBook ledgers_;
+  // Held by pending calls where no option says how much, in bytes.
+  static constexpr int64_t kMaxPendingBytes = int64_t{1} << 30;
+  PendingQueue pending_{{/*max_pending=*/1024, kMaxPendingBytes}};
   mutable Mutex mutex_;
   std::shared_ptr<CheckSession> session_ ABSL_GUARDED_BY(mutex_);
   // The session that was started last; only compared, never followed.
   const CheckSession* latest_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::vector<std::shared_ptr<const CheckedOp>> ops_ ABSL_GUARDED_BY(mutex_);
+  // The last member: what it runs is of calls in pending_. References have
+  // parallel loops of their own, so that more threads would not do more.
+  WorkerPool judges_{{/*threads=*/2, /*backlog=*/256}};
 };
 
 }  // namespace flaggems
