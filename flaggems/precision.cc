@@ -34,6 +34,7 @@
 #include "flaggems/registrar/plain_registrar.h"
 #include "flaggems/registry/kernel_registry.h"
 #include "flaggems/registry/register_kernel.h"
+#include "flaggems/screen/costs.h"
 #include "flaggems/session_options.h"
 
 namespace flaggems {
@@ -50,8 +51,13 @@ class Precision {
 
   // A forked child, a data loader's worker say, counts its own calls only.
   Precision() {
-    pthread_atfork(nullptr, nullptr,
-                   [] { Instance().runtime_.ledgers().Reset(); });
+    pthread_atfork(nullptr, nullptr, [] {
+      CheckRuntime& runtime = Instance().runtime_;
+      runtime.pending().Discard();
+      runtime.ledgers().Reset();
+      const std::shared_ptr<CheckSession> session = runtime.session();
+      if (session != nullptr) session->time_budget().Reset();
+    });
   }
 
   CheckRuntime& runtime() { return runtime_; }
@@ -61,11 +67,19 @@ class Precision {
     const MutexLock lock(&mutex_);
     last_session_ = session;
     summary_at_exit_ = summary_at_exit;
+    if (!workers_end_at_exit_) {
+      // Before what it uses is destroyed, and after the summary.
+      workers_end_at_exit_ =
+          std::atexit([] { Instance().runtime_.judges().Stop(); }) == 0;
+    }
     if (summary_at_exit && !at_exit_installed_) {
       at_exit_installed_ = std::atexit(&PrintSummaryAtExit) == 0;
     }
     runtime_.Start(std::move(session));
   }
+
+  // Every call that was made has its verdict then.
+  void Settle() { runtime_.pending().Drain(); }
 
   std::shared_ptr<CheckSession> last_session() const {
     const MutexLock lock(&mutex_);
@@ -89,6 +103,7 @@ class Precision {
   // The session of the counts: the open one, or the last that was.
   std::shared_ptr<CheckSession> last_session_ ABSL_GUARDED_BY(mutex_);
   bool summary_at_exit_ ABSL_GUARDED_BY(mutex_) = false;
+  bool workers_end_at_exit_ ABSL_GUARDED_BY(mutex_) = false;
   bool at_exit_installed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
@@ -172,6 +187,8 @@ absl::Status EnablePrecisionCheck(const PrecisionOptions& options) {
   session.rank = JobRank();
   FG_ASSIGN_OR_RETURN(std::unique_ptr<RecordSink> sink,
                       OpenLog(options, session.rank));
+  Precision::Instance().Settle();
+  TotalScreenCosts().Reset();
   Precision::Instance().Start(
       std::make_shared<CheckSession>(std::move(session), std::move(sink),
                                      &Clock::System()),
@@ -182,6 +199,7 @@ absl::Status EnablePrecisionCheck(const PrecisionOptions& options) {
 void DisablePrecisionCheck() {
   const std::shared_ptr<CheckSession> session =
       Precision::Instance().runtime().Stop();
+  Precision::Instance().Settle();
   if (session != nullptr) session->Flush().IgnoreError();
 }
 
@@ -319,7 +337,22 @@ absl::StatusOr<std::vector<KernelInfo>> ListKernels(
 }
 
 std::vector<OpSummary> PrecisionSummary() {
+  Precision::Instance().Settle();
   return Summarize(Precision::Instance().runtime().ledgers());
+}
+
+std::map<std::string, int64_t> PrecisionCosts() {
+  Precision::Instance().Settle();
+  const ScreenCosts& costs = TotalScreenCosts();
+  std::map<std::string, int64_t> result = {{"screened", costs.screened.load()},
+                                           {"accepted", costs.accepted.load()},
+                                           {"in_full", costs.in_full.load()}};
+  for (int i = 0; i < kNumCostParts; ++i) {
+    const auto part = static_cast<CostPart>(i);
+    result.emplace(CostPartName(part),
+                   costs.ns[static_cast<size_t>(part)].load());
+  }
+  return result;
 }
 
 std::string PrecisionSummaryTable() {

@@ -185,6 +185,12 @@ absl::StatusOr<std::vector<KernelInfo>> ListKernels(
 // each wrapped operator that was called.
 std::vector<OpSummary> PrecisionSummary();
 
+// Host time that screened calls took since the check was enabled, by part
+// ("snapshot", "contract", "reference", "compare", "record"; ns), and how many
+// calls there were ("screened"), were accepted by their screen ("accepted"),
+// and judged in full after all ("in_full").
+std::map<std::string, int64_t> PrecisionCosts();
+
 // The summary as a table for people, with write errors of the log, the first
 // error of each operator whose check failed, and what could not be checked for
 // want of a reference.

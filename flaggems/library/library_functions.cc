@@ -148,6 +148,8 @@ absl::StatusOr<Json> SummaryTable(const Json&) {
   return PrecisionSummaryTable();
 }
 
+absl::StatusOr<Json> Costs(const Json&) { return Json(PrecisionCosts()); }
+
 absl::StatusOr<Json> Golden(const Json& arguments) {
   GoldenOptions options;
   options.widen = arguments.value("widen", true);
@@ -182,6 +184,7 @@ constexpr Function kFunctions[] = {
     {"remove_golden", RemoveGolden},
     {"summary", Summary},
     {"summary_table", SummaryTable},
+    {"costs", Costs},
     {"version", Version},
 };
 

@@ -1,0 +1,138 @@
+// Checks on a GPU with reference = cpu, inside a program: right kernels pass,
+// wrong ones are found, and the program does not wait for either.
+
+#include <ATen/ATen.h>
+#include <ATen/cuda/Sleep.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/library.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "flaggems/precision.h"
+
+namespace flaggems {
+namespace {
+
+const at::TensorOptions& Cuda() {
+  static const auto& options = *new at::TensorOptions(at::kCUDA);
+  return options;
+}
+
+class HostJudgedChecksTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!at::hasCUDA()) {
+      GTEST_SKIP() << "this machine has no GPU that torch can use";
+    }
+    at::globalContext().setAllowTF32CuBLAS(false);
+  }
+  void TearDown() override { DisablePrecisionCheck(); }
+
+  void Check(std::vector<std::string> ops) {
+    PrecisionOptions options = PrecisionOptions::Strict();
+    options.max_checks = 1'000'000;
+    options.max_numel = 0;
+    options.log_once = false;
+    options.reference = ReferencePlace::kCpu;
+    options.summary_at_exit = false;
+    options.path = testing::TempDir() + "/host_judged_checks";
+    ASSERT_TRUE(EnablePrecisionCheck(options).ok());
+    ObserveOptions observe;
+    observe.include = std::move(ops);
+    observe.device = "cuda";
+    absl::StatusOr<Registration> registration = Observe(observe);
+    ASSERT_TRUE(registration.ok()) << registration.status();
+    registration_ = *std::move(registration);
+  }
+
+  static OpSummary SummaryOf(const std::string& op) {
+    for (const OpSummary& summary : PrecisionSummary()) {
+      if (summary.op == op) return summary;
+    }
+    return {};
+  }
+
+  Registration registration_;
+};
+
+TEST_F(HostJudgedChecksTest, RightCallsPassWhateverTheProgramWritesLater) {
+  Check({"aten::*"});
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    at::Tensor x = at::randn({64, 100}, Cuda()).to(type);
+    at::mm(x, x.t()).fill_(0);
+    at::softmax(x, -1).zero_();
+    at::cat({x, x.narrow(0, 3, 5)}).neg_();
+    x.t().contiguous();
+    x.add_(1).mul_(x);
+    x.view({-1}).unsqueeze(0).expand({2, 6400});
+    at::sum(x, {0});
+    x.fill_(3);
+    // The host keeps up.
+    for (const OpSummary& op : PrecisionSummary()) {
+      EXPECT_EQ(op.failed, 0) << op.op;
+      EXPECT_TRUE(op.errors.empty()) << op.op;
+      EXPECT_EQ(op.skipped.count("throttle"), size_t{0}) << op.op;
+    }
+  }
+  EXPECT_EQ(SummaryOf("mm").passed, 2);
+}
+
+TEST_F(HostJudgedChecksTest, AWrongResultThatIsWrittenAfterwardsIsFound) {
+  torch::Library wrong(torch::Library::IMPL, "aten", c10::DispatchKey::CUDA,
+                       __FILE__, __LINE__);
+  wrong.impl("relu", torch::CppFunction([](const at::Tensor& x) {
+               at::Tensor y = x.cpu().clamp_min(0);
+               y[0] = 5;
+               return y.cuda();
+             }));
+  Check({"aten::relu"});
+  const at::Tensor x = at::ones({64}, Cuda());
+  at::relu(x).fill_(1);
+  x.fill_(5);
+  EXPECT_EQ(SummaryOf("relu").failed, 1);
+}
+
+TEST_F(HostJudgedChecksTest, ACheckedCallDoesNotWaitForTheDevice) {
+  Check({"aten::relu", "aten::mm"});
+  const at::Tensor x = at::randn({256, 256}, Cuda());
+  // What a first call sets up may wait: page-locked memory, for as many calls
+  // as are under way below.
+  const auto work = [&] {
+    for (int i = 0; i < 5; ++i) at::mm(at::relu(x), x);
+  };
+  at::cuda::sleep(int64_t{1} << 31);
+  work();
+  PrecisionSummary();
+  c10::cuda::device_synchronize();
+  const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream();
+  at::cuda::sleep(int64_t{1} << 31);  // about a second
+  work();
+  EXPECT_FALSE(stream.query());
+  EXPECT_EQ(SummaryOf("mm").passed, 10);
+  EXPECT_EQ(SummaryOf("relu").passed, 10);
+}
+
+TEST_F(HostJudgedChecksTest, CallsOnSeveralStreamsPass) {
+  Check({"aten::relu"});
+  std::vector<at::Tensor> inputs;
+  for (int i = 0; i < 8; ++i) inputs.push_back(at::randn({1 << 18}, Cuda()));
+  c10::cuda::device_synchronize();
+  for (int round = 0; round < 5; ++round) {
+    for (const at::Tensor& input : inputs) {
+      const c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool());
+      at::relu(input);
+    }
+    PrecisionSummary();
+  }
+  EXPECT_EQ(SummaryOf("relu").passed, 40);
+}
+
+}  // namespace
+}  // namespace flaggems
