@@ -522,7 +522,7 @@ class CheckedCall {
   bool accepts_ = false;            // screen_ does, what is right
   std::optional<absl::StatusOr<std::optional<Judgement>>> screened_;
   std::future<Judgement> in_full_;  // valid: another thread judges
-  absl::Status prepared_;
+  absl::Status prepared_ = absl::ResourceExhaustedError("not prepared");
   bool pending_ = false;
   bool ended_ = false;  // its verdict is counted
 };

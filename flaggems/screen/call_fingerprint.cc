@@ -1,6 +1,7 @@
 #include "flaggems/screen/call_fingerprint.h"
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/DefaultDtype.h>
 
 #include <algorithm>
 #include <cstring>
@@ -119,6 +120,8 @@ class Fingerprint {
 std::optional<uint64_t> CallFingerprint(absl::Span<const c10::IValue> arguments,
                                         absl::Span<const c10::IValue> outputs) {
   Fingerprint fingerprint;
+  fingerprint.Add(c10::IValue(
+      static_cast<int64_t>(c10::get_default_dtype_as_scalartype())));
   for (const c10::IValue& argument : arguments) fingerprint.Add(argument);
   for (const c10::IValue& output : outputs) {
     if (!output.isTensor() && !output.isTensorList()) return std::nullopt;

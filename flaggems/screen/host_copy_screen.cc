@@ -1,6 +1,7 @@
 #include "flaggems/screen/host_copy_screen.h"
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -53,6 +54,8 @@ class HostCopyScreen final : public Screen {
 
   absl::StatusOr<bool> Enqueue(absl::Span<const c10::IValue> outputs) override {
     return StatusOrOf([&]() -> absl::StatusOr<bool> {
+      // The current device need not be the tensors'.
+      const c10::DeviceGuard guard(copy_stream_.device());
       const std::vector<size_t> reached = ReachedWith(outputs);
       std::vector<c10::IValue> values(outputs.begin(), outputs.end());
       for (const size_t i : reached) values.push_back(after_[i]);
@@ -235,6 +238,7 @@ class HostCopyScreenMaker final : public ScreenMaker {
           absl::StrCat(calls, " calls wait to be judged on the host already"));
     }
     return StatusOrOf([&]() -> absl::StatusOr<std::unique_ptr<Screen>> {
+      const c10::DeviceGuard guard(*device);
       FG_ASSIGN_OR_RETURN(
           Snapshot before,
           Snapshot::Take(arguments, /*margin=*/0, CopyPlace::kDevice));
