@@ -180,7 +180,7 @@ class CheckedCall {
   // Ends a pending call; waits for the device if it has to.
   void ConcludeScreened() {
     const CaptureTolerance tolerance(on_device());
-    if (!screened_) screened_ = screen_->Judged();
+    WaitForDevice();
     const CostTimer timer(CostPart::kRecord);
     if (!screened_->ok()) {
       Conclude(ErrorOf(screened_->status(), Verdict::kErrorReference),

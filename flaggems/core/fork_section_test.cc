@@ -1,31 +1,15 @@
 #include "flaggems/core/fork_section.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "flaggems/core/fork_testutil.h"
 #include "gtest/gtest.h"
 
 namespace flaggems {
 namespace {
-
-// Runs `body` in a child and returns its exit code, or -1 for a signal; a child
-// that hangs is ended by SIGALRM.
-template <typename Body>
-int InChild(Body&& body) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    alarm(20);
-    _exit(body());
-  }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 TEST(ForkSectionTest, KnowsTheChild) {
   EXPECT_FALSE(IsForkedChild());

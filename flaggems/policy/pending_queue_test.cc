@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "flaggems/core/fork_testutil.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -394,20 +395,6 @@ TEST_F(WorkingCheckTest, WithoutRoomWhatWouldWaitForOtherThreadsIsDropped) {
   EXPECT_EQ(queue.bytes(), 20);
   queue.Drain();
   EXPECT_THAT(TakeEntries(), ElementsAre("0", "1"));
-}
-
-// Runs `body` in a child and returns its exit code, or -1 for a signal; a child
-// that hangs is ended by SIGALRM.
-template <typename Body>
-int InChild(Body&& body) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    alarm(20);
-    _exit(body());
-  }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 TEST_F(PendingQueueTest, AChildDropsWithoutACallAndGoesOn) {

@@ -1,8 +1,6 @@
 #include "flaggems/policy/worker_pool.h"
 
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -13,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "flaggems/core/fork_testutil.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -178,20 +177,6 @@ TEST(WorkerPoolTest, ManyThreadsLoseNothing) {
   EXPECT_GE(accepted.load(), kThreads / 2 * kTasks);
   EXPECT_EQ(ran.load(), accepted.load());
   EXPECT_EQ(memory.use_count(), 1);
-}
-
-// Runs `body` in a child and returns its exit code, or -1 for a signal; a child
-// that hangs is ended by SIGALRM.
-template <typename Body>
-int InChild(Body&& body) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    alarm(20);
-    _exit(body());
-  }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 TEST(WorkerPoolTest, AChildRunsItsTasksItselfAndForgetsTheParents) {
