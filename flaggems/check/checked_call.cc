@@ -1,0 +1,290 @@
+#include "flaggems/check/checked_call.h"
+
+#include <c10/core/StreamGuard.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "flaggems/aten/op_traits_of.h"
+#include "flaggems/aten/status_of_exception.h"
+#include "flaggems/aten/stream_capture.h"
+#include "flaggems/aten/visit_tensors.h"
+#include "flaggems/check/fixed_check.h"
+#include "flaggems/check/substitute.h"
+#include "flaggems/core/status_macros.h"
+#include "flaggems/registry/check_scope.h"
+#include "flaggems/screen/costs.h"
+#include "flaggems/screen/host_copy_screen.h"
+
+namespace flaggems {
+namespace {
+
+Judgement NotJudged(Verdict verdict, absl::string_view message) {
+  Judgement judgement;
+  judgement.verdict = verdict;
+  judgement.message = std::string(message);
+  return judgement;
+}
+
+// Whether a call whose preparation ended so is a SKIP.
+bool IsSkip(const absl::Status& prepared) {
+  return absl::IsUnimplemented(prepared) || absl::IsUnavailable(prepared);
+}
+
+// That of the checker on the device of the screen's copies; nullopt: they are
+// on the host.
+std::optional<c10::Stream> StreamOf(const Screen& screen) {
+  std::optional<c10::Device> device;
+  const auto look = [&](const at::Tensor& tensor) {
+    if (!tensor.device().is_cpu()) device = tensor.device();
+  };
+  VisitTensors(screen.before(), look);
+  VisitTensors(screen.outputs(), look);
+  return device ? CopyStream(*device) : std::nullopt;
+}
+
+// Throws what judging threw.
+Judgement JudgementOf(std::future<Judgement>& future) {
+  try {
+    return future.get();
+  } catch (const std::future_error&) {
+    return NotJudged(Verdict::kSkipThrottle,
+                     "the program ended before the call was judged");
+  }
+}
+
+}  // namespace
+
+CheckedCall::CheckedCall(std::shared_ptr<const CheckedOp> op,
+                         CheckRuntime& runtime,
+                         std::shared_ptr<CheckSession> session,
+                         std::shared_ptr<const Reference> reference,
+                         int64_t call, const CallTraits& traits,
+                         absl::Span<const c10::IValue> arguments)
+    : op_owner_(std::move(op)),
+      op_(*op_owner_),
+      runtime_(runtime),
+      session_(std::move(session)),
+      max_numel_(traits.max_numel),
+      recorder_(op_, runtime_, session_, reference, call, traits, arguments),
+      check_(MakeCheck(std::move(reference), traits)) {
+  if (session_->on_failure() == OnFailure::kSubstitute) {
+    arguments_ = AllWithOwnLists(arguments);
+  }
+}
+
+std::unique_ptr<CallCheck> CheckedCall::MakeCheck(
+    std::shared_ptr<const Reference> reference, const CallTraits& traits) {
+  if (session_->tolerance_model() == ToleranceModel::kBudget) {
+    auto check = std::make_unique<BudgetCheck>(
+        op_.judged, std::move(reference),
+        session_->policy().BudgetFor(op_.judged.traits.key),
+        session_->memory_limit());
+    budget_check_ = check.get();
+    return check;
+  }
+  const Tolerance tolerance =
+      session_->policy().ToleranceFor(op_.judged.traits, traits);
+  recorder_.SetTolerance(tolerance.rtol, tolerance.atol);
+  return std::make_unique<FixedCheck>(op_.judged, std::move(reference),
+                                      tolerance);
+}
+
+void CheckedCall::TakeArguments(absl::Span<const c10::IValue> arguments) {
+  const CaptureTolerance tolerance(on_device());
+  prepared_ = Prepare(arguments);
+}
+
+absl::Status CheckedCall::Prepare(absl::Span<const c10::IValue> arguments) {
+  if (budget_check_ != nullptr && on_device()) {
+    const CostTimer timer(CostPart::kSnapshot);
+    FG_ASSIGN_OR_RETURN(
+        taken_, TakeScreen(op_, runtime_, *session_, budget_check_->row(),
+                           arguments, max_numel_));
+    if (taken_.screen != nullptr) return absl::OkStatus();
+  }
+  return check_->Prepare(arguments);
+}
+
+bool CheckedCall::poison() const { return session_->poison(); }
+
+void CheckedCall::Judge(absl::Span<const c10::IValue> outputs) {
+  const CaptureTolerance tolerance(on_device());
+  bool comparable = true;
+  bool vast = false;
+  VisitTensors(outputs, [&](const at::Tensor& tensor) {
+    comparable = comparable && IsComparable(tensor);
+    vast = vast || IsVast(tensor);
+  });
+  if (!comparable || vast) {
+    recorder_.Skip(vast ? Verdict::kSkipSize : Verdict::kSkipUnsupported);
+    return;
+  }
+  recorder_.SetOutputs(outputs);
+  if (const auto skip = session_->policy().AdmitOutputs(MaxNumel(outputs))) {
+    recorder_.Skip(*skip);
+    return;
+  }
+  if (taken_.screen != nullptr) {
+    const absl::StatusOr<bool> enqueued = taken_.screen->Enqueue(outputs);
+    if (enqueued.ok() && *enqueued) {
+      pending_ = session_->on_failure() == OnFailure::kLog;
+      if (!pending_) ConcludeScreened();
+      return;
+    }
+    prepared_ = enqueued.ok() ? PrepareFromScreen() : enqueued.status();
+  }
+  recorder_.ConcludeResults(JudgementInFull(outputs), outputs);
+}
+
+void CheckedCall::JudgeException(const std::exception_ptr& exception) {
+  const CaptureTolerance tolerance(on_device());
+  if (taken_.screen != nullptr) prepared_ = PrepareFromScreen();
+  if (IsSkip(prepared_)) {
+    recorder_.Conclude(Unprepared());
+    return;
+  }
+  if (absl::IsCancelled(StatusOfException(exception))) {
+    recorder_.Conclude(
+        Differs(Verdict::kUntrustedReference, "the call was interrupted"));
+    return;
+  }
+  recorder_.Conclude(prepared_.ok() ? check_->JudgeException(exception)
+                                    : Unprepared());
+}
+
+std::optional<std::vector<c10::IValue>> CheckedCall::Substitutes() {
+  const CheckRecord& record = recorder_.record();
+  if (session_->on_failure() != OnFailure::kSubstitute || !recorder_.ended() ||
+      OutcomeOf(record.verdict) != Outcome::kFail) {
+    return std::nullopt;
+  }
+  const CaptureTolerance tolerance(on_device());
+  std::vector<c10::IValue> outputs;
+  const absl::StatusOr<Recomputed> reference = check_->Recompute();
+  const absl::Status status =
+      reference.ok() ? Substitute(op_.judged, *reference, arguments_, &outputs)
+                     : reference.status();
+  if (status.ok()) return outputs;
+  session_->NoteError(record.op,
+                      absl::StrCat("a wrong result could not be substituted: ",
+                                   status.message()));
+  return std::nullopt;
+}
+
+bool CheckedCall::DeviceIsDone() {
+  const CaptureTolerance tolerance(on_device());
+  return taken_.screen->Ready();
+}
+
+void CheckedCall::WaitForDevice() {
+  const CaptureTolerance tolerance(on_device());
+  if (!screened_) screened_ = taken_.screen->Judged();
+}
+
+bool CheckedCall::StartJudging(WorkerPool::WhenFull when_full) {
+  WaitForDevice();
+  if (!screened_->ok() || **screened_) return true;
+  auto promise = std::make_shared<std::promise<Judgement>>();
+  std::future<Judgement> future = promise->get_future();
+  if (!runtime_.judges().Submit([this, promise] { JudgeFor(*promise); },
+                                when_full)) {
+    return false;
+  }
+  in_full_ = std::move(future);
+  return true;
+}
+
+// On a thread of the checker. Nothing of the call is touched once `promise` is
+// kept: the thread that waits for it may end the call.
+void CheckedCall::JudgeFor(std::promise<Judgement>& promise) {
+  try {
+    Judgement judgement = [&] {
+      const CheckScope scope;
+      const CaptureTolerance tolerance(on_device());
+      // Not in the program's stream, what has to come from the device.
+      const c10::OptionalStreamGuard beside(StreamOf(*taken_.screen));
+      return JudgeScreened();
+    }();
+    promise.set_value(std::move(judgement));
+  } catch (...) {
+    promise.set_exception(std::current_exception());
+  }
+}
+
+void CheckedCall::GiveUpJudging() {
+  std::promise<Judgement> promise;
+  in_full_ = promise.get_future();
+  promise.set_value(
+      NotJudged(Verdict::kSkipThrottle,
+                "the threads that judge on the host had too much to do"));
+}
+
+bool CheckedCall::is_judged() const {
+  return !in_full_.valid() || in_full_.wait_for(std::chrono::seconds(0)) ==
+                                  std::future_status::ready;
+}
+
+void CheckedCall::WaitUntilJudged() const {
+  if (in_full_.valid()) in_full_.wait();
+}
+
+void CheckedCall::Drop() {
+  recorder_.Skip(Verdict::kSkipThrottle,
+                 "too many calls wait for their verdict");
+}
+
+void CheckedCall::ConcludeScreened() {
+  const CaptureTolerance tolerance(on_device());
+  WaitForDevice();
+  const CostTimer timer(CostPart::kRecord);
+  if (!screened_->ok()) {
+    recorder_.Conclude(ErrorOf(screened_->status(), Verdict::kErrorReference));
+  } else if (**screened_) {
+    TotalScreenCosts().accepted.fetch_add(1, std::memory_order_relaxed);
+    recorder_.ConcludeResults(***screened_, taken_.screen->outputs());
+  } else {
+    Judgement judgement =
+        in_full_.valid() ? JudgementOf(in_full_) : JudgeScreened();
+    recorder_.ConcludeResults(std::move(judgement), taken_.screen->outputs());
+  }
+}
+
+TimeBudget& CheckedCall::time_budget() const { return session_->time_budget(); }
+
+void CheckedCall::ChargeLater(int64_t ns) {
+  time_budget().ChargeLater(BudgetSignature(*op_.ledger, recorder_.signature()),
+                            ns);
+}
+
+// What the screen holds becomes what the check has prepared.
+absl::Status CheckedCall::PrepareFromScreen() {
+  if (taken_.accepts) {
+    TotalScreenCosts().in_full.fetch_add(1, std::memory_order_relaxed);
+  }
+  return budget_check_->PrepareFrom(taken_.screen->before(),
+                                    taken_.screen->after());
+}
+
+// What prepared_ says of the call where it is no OK.
+Judgement CheckedCall::Unprepared() const {
+  if (!IsSkip(prepared_)) return ErrorOf(prepared_, Verdict::kErrorReference);
+  return NotJudged(absl::IsUnavailable(prepared_) ? Verdict::kSkipThrottle
+                                                  : Verdict::kSkipUnsupported,
+                   prepared_.message());
+}
+
+Judgement CheckedCall::JudgementInFull(absl::Span<const c10::IValue> outputs) {
+  return prepared_.ok() ? check_->Judge(outputs) : Unprepared();
+}
+
+// From the copies of the screen.
+Judgement CheckedCall::JudgeScreened() {
+  prepared_ = PrepareFromScreen();
+  return JudgementInFull(taken_.screen->outputs());
+}
+
+}  // namespace flaggems
