@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
@@ -69,8 +70,7 @@ absl::Status BudgetCheck::Prepare(absl::Span<const c10::IValue> arguments) {
   arguments_ = AllWithOwnLists(arguments);
   on_host_ = IsOnHost(arguments);
   if (memory_limit_ > 0 && BytesOf(arguments) > memory_limit_) {
-    too_large_ = true;
-    return absl::OkStatus();
+    return PrepareRows(arguments);
   }
   FG_ASSIGN_OR_RETURN(before_, Snapshot::Take(arguments, MarginOf(op_)));
   entered_ = true;
@@ -83,9 +83,29 @@ absl::Status BudgetCheck::Prepare(absl::Span<const c10::IValue> arguments) {
   return absl::OkStatus();
 }
 
+// Of a call whose arguments alone are too much.
+absl::Status BudgetCheck::PrepareRows(absl::Span<const c10::IValue> arguments) {
+  static std::atomic<uint64_t> samples{0};
+  return StatusOrOf([&]() -> absl::Status {
+    if (HasNumbers(row_)) {
+      // Others in every call, and the same in every run of one thread.
+      own_sample_ =
+          RowSample::Choose(op_, arguments, memory_limit_,
+                            samples.fetch_add(1, std::memory_order_relaxed));
+    }
+    too_large_ = !own_sample_;
+    if (too_large_) return absl::OkStatus();
+    FG_ASSIGN_OR_RETURN(before_,
+                        Snapshot::Take(own_sample_->Arguments(arguments)));
+    return absl::OkStatus();
+  });
+}
+
 absl::Status BudgetCheck::PrepareFrom(absl::Span<const c10::IValue> before,
-                                      absl::Span<const c10::IValue> after) {
+                                      absl::Span<const c10::IValue> after,
+                                      const RowSample* sample) {
   arguments_.assign(after.begin(), after.end());
+  sample_ = sample;
   on_host_ = false;  // the call was not, wherever the copies are
   if (memory_limit_ > 0 && BytesOf(before) > memory_limit_) {
     too_large_ = true;
@@ -117,6 +137,23 @@ Judgement BudgetCheck::TooLarge() const {
 Judgement BudgetCheck::Judge(absl::Span<const c10::IValue> outputs) {
   if (too_large_) return TooLarge();
   const KernelCall call = Call(outputs);
+  if (sample_ != nullptr) {
+    RowSample::Results after;
+    after.outputs.assign(outputs.begin(), outputs.end());
+    after.arguments = arguments_;
+    return JudgeSample(call, *sample_, *before_, after);
+  }
+  if (own_sample_) {
+    const auto judgement = StatusOrOf([&]() -> absl::StatusOr<Judgement> {
+      const auto after = own_sample_->After(outputs, arguments_);
+      if (!after.ok()) {
+        return Differs(Verdict::kFailShape,
+                       std::string(after.status().message()));
+      }
+      return JudgeSample(call, *own_sample_, *before_, *after);
+    });
+    return judgement.ok() ? *judgement : ErrorOf(judgement.status());
+  }
   if (memory_limit_ > 0 && HasNumbers(row_) &&
       JudgingBytes(call) > memory_limit_) {
     // The rows differ from call to call, and are the same in every run.
@@ -131,12 +168,15 @@ Judgement BudgetCheck::JudgeException(const std::exception_ptr& exception) {
   const absl::Status thrown = StatusOfException(exception);
   if (absl::IsResourceExhausted(thrown))
     return ErrorOf(thrown, Verdict::kErrorReference);
-  if (too_large_) return TooLarge();
+  // Whether rows of a call are refused says nothing of the call.
+  if (too_large_ || own_sample_ || sample_ != nullptr) return TooLarge();
   return JudgeThrow(Call({}), thrown);
 }
 
 absl::StatusOr<Recomputed> BudgetCheck::Recompute() {
-  if (too_large_) return absl::UnimplementedError(TooLarge().message);
+  if (too_large_ || own_sample_ || sample_ != nullptr) {
+    return absl::UnimplementedError(TooLarge().message);
+  }
   // Written by the reference if it writes: nobody looks at them afterwards.
   Recomputed result;
   result.arguments = AllWithOwnLists(before_->arguments());

@@ -12,6 +12,7 @@
 #include "flaggems/aten/snapshot.h"
 #include "flaggems/check/call_check.h"
 #include "flaggems/judge/kernel_call.h"
+#include "flaggems/judge/row_sample.h"
 
 namespace flaggems {
 
@@ -31,9 +32,11 @@ class BudgetCheck final : public CallCheck {
   absl::Status Prepare(absl::Span<const c10::IValue> arguments) override;
   // In place of Prepare(), of a call on a device that was made already: its
   // arguments before and after it, there or on the host, which nobody else
-  // writes.
+  // writes. With a `sample`, which outlives the check, those and the outputs
+  // that Judge() is given are its rows.
   absl::Status PrepareFrom(absl::Span<const c10::IValue> before,
-                           absl::Span<const c10::IValue> after);
+                           absl::Span<const c10::IValue> after,
+                           const RowSample* sample);
   Judgement Judge(absl::Span<const c10::IValue> outputs) override;
   Judgement JudgeException(const std::exception_ptr& exception) override;
   absl::StatusOr<Recomputed> Recompute() override;
@@ -41,6 +44,7 @@ class BudgetCheck final : public CallCheck {
   const BudgetRow& row() const { return row_; }
 
  private:
+  absl::Status PrepareRows(absl::Span<const c10::IValue> arguments);
   Judgement TooLarge() const;
   KernelCall Call(absl::Span<const c10::IValue> outputs) const;
 
@@ -52,6 +56,10 @@ class BudgetCheck final : public CallCheck {
   std::optional<Snapshot> before_;
   bool on_host_ = true;
   bool too_large_ = false;  // even to be copied
+  // Of a call that is too large to be copied.
+  std::optional<RowSample> own_sample_;
+  // Of a screen: before_ and arguments_ are rows already.
+  const RowSample* sample_ = nullptr;
   // Whether no other thread was inside a checked kernel when this one began,
   // and how many had begun by then.
   bool entered_ = false;

@@ -136,6 +136,7 @@ void CheckedCall::Judge(absl::Span<const c10::IValue> outputs) {
       return;
     }
     prepared_ = enqueued.ok() ? PrepareFromScreen() : enqueued.status();
+    if (taken_.screen->sample() != nullptr) outputs = taken_.screen->outputs();
   }
   recorder_.ConcludeResults(JudgementInFull(outputs), outputs);
 }
@@ -265,8 +266,8 @@ absl::Status CheckedCall::PrepareFromScreen() {
   if (taken_.accepts) {
     TotalScreenCosts().in_full.fetch_add(1, std::memory_order_relaxed);
   }
-  return budget_check_->PrepareFrom(taken_.screen->before(),
-                                    taken_.screen->after());
+  return budget_check_->PrepareFrom(
+      taken_.screen->before(), taken_.screen->after(), taken_.screen->sample());
 }
 
 // What prepared_ says of the call where it is no OK.

@@ -1,21 +1,13 @@
-// Screens on CUDA devices. Linking this file registers their maker, and what
-// widens arguments in a device's memory.
+// Screens on CUDA devices. Linking this file registers their maker.
 
-#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/fmax.h>
-#include <ATen/ops/nan_to_num.h>
 #include <c10/core/Event.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
-#include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,115 +17,25 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "flaggems/aten/array_view_of.h"
-#include "flaggems/aten/dtype_of.h"
-#include "flaggems/aten/flat_memory.h"
 #include "flaggems/aten/snapshot.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/stream_capture.h"
 #include "flaggems/aten/visit_tensors.h"
-#include "flaggems/comparator/cuda/device_compare_launch.h"
-#include "flaggems/core/mutex.h"
 #include "flaggems/core/status_macros.h"
 #include "flaggems/judge/contract.h"
 #include "flaggems/judge/flat_values.h"
 #include "flaggems/judge/reference_runs.h"
-#include "flaggems/judge/unread_results.h"
-#include "flaggems/judge/value_budget.h"
+#include "flaggems/judge/row_sample.h"
 #include "flaggems/reference/denied_calls.h"
-#include "flaggems/reference/device_widener.h"
 #include "flaggems/screen/call_fingerprint.h"
 #include "flaggems/screen/costs.h"
+#include "flaggems/screen/cuda_work.h"
 #include "flaggems/screen/result_slots.h"
 #include "flaggems/screen/screen.h"
-#include "flaggems/screen/screen_kernels_launch.h"
+#include "flaggems/screen/screened_results.h"
 
 namespace flaggems {
 namespace {
-
-absl::Status StatusOfLaunch(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return absl::OkStatus();
-  if (error == cudaErrorNotSupported) {
-    return absl::UnimplementedError(absl::StrCat(what, ": no such dtype"));
-  }
-  return absl::InternalError(
-      absl::StrCat(what, ": ", cudaGetErrorString(error)));
-}
-
-class CudaWidener final : public DeviceWidener {
- public:
-  absl::Status Widen(absl::Span<const WidenRequest> requests) const override {
-    std::vector<WidenItem> items;
-    items.reserve(requests.size());
-    for (const WidenRequest& request : requests) {
-      if (!request.to.device().is_cuda() || request.to.is_complex()) {
-        return absl::UnimplementedError(
-            "complex numbers, or a device that is not CUDA");
-      }
-      WidenItem& item = items.emplace_back();
-      item.src = request.from.const_data_ptr();
-      item.dtype = DTypeOf(request.from.scalar_type());
-      item.mode = ModeOf(request);
-      item.dst = static_cast<double*>(request.to.mutable_data_ptr());
-      item.n = request.to.numel();
-      item.step = request.step;
-      item.seed = request.seed;
-    }
-    return StatusOfLaunch(
-        LaunchWiden(items, c10::cuda::getCurrentCUDAStream(
-                               requests[0].to.device().index())
-                               .stream()),
-        "float64 copies");
-  }
-
- private:
-  static WidenItem::Mode ModeOf(const WidenRequest& request) {
-    switch (request.elements) {
-      case ReferenceArgumentOptions::Elements::kMagnitude:
-        return request.negative ? WidenItem::Mode::kMinusMagnitude
-                                : WidenItem::Mode::kMagnitude;
-      case ReferenceArgumentOptions::Elements::kPerturb:
-        return WidenItem::Mode::kPerturb;
-      case ReferenceArgumentOptions::Elements::kKeep:
-        break;
-    }
-    return WidenItem::Mode::kKeep;
-  }
-};
-
-class CudaCopier final : public DeviceCopier {
- public:
-  void Copy(absl::Span<const DeviceCopy> copies,
-            c10::Device device) const override {
-    std::vector<CopyItem> items;
-    items.reserve(copies.size());
-    for (const DeviceCopy& copy : copies) {
-      CopyItem& item = items.emplace_back();
-      item.src = copy.from;
-      item.dst = copy.to;
-      item.nbytes = copy.nbytes;
-    }
-    C10_CUDA_CHECK(LaunchCopy(
-        items, c10::cuda::getCurrentCUDAStream(device.index()).stream()));
-  }
-};
-
-// Memory that comparisons of one stream share: they follow each other.
-void* CompareScratch(const c10::cuda::CUDAStream& stream) {
-  static Mutex& mutex = *new Mutex();
-  // Every device has a default stream of the same handle.
-  using Key = std::pair<c10::DeviceIndex, cudaStream_t>;
-  static auto& scratch = *new std::map<Key, at::Tensor>();
-  const MutexLock lock(&mutex);
-  const Key key(stream.device_index(), stream.stream());
-  const auto found = scratch.find(key);
-  if (found != scratch.end()) return found->second.mutable_data_ptr();
-  const at::Tensor bytes =
-      EmptyFlat(DeviceCompareScratchBytes(), at::kByte,
-                at::Device(at::kCUDA, stream.device_index()));
-  bytes.zero_();
-  return scratch.emplace(key, bytes).first->second.mutable_data_ptr();
-}
 
 // What the screen can compare: an operator whose results are functions of its
 // arguments, element by element.
@@ -214,12 +116,16 @@ int64_t BytesToCheck(absl::Span<const c10::IValue> arguments) {
 
 class CudaScreen final : public Screen {
  public:
+  // `before`: copies of `arguments`, or of the rows of them that `sample`
+  // names.
   CudaScreen(const JudgedOp& op, const BudgetRow& row, ScreenHints& hints,
-             absl::Span<const c10::IValue> arguments, Snapshot before,
+             absl::Span<const c10::IValue> arguments,
+             std::optional<RowSample> sample, Snapshot before,
              c10::cuda::CUDAStream stream)
       : op_(op),
         row_(row),
         hints_(hints),
+        sample_(std::move(sample)),
         before_(std::move(before)),
         arguments_(AllWithOwnLists(arguments)),
         after_(arguments_),
@@ -248,45 +154,37 @@ class CudaScreen final : public Screen {
         begun_.emplace(c10::DeviceType::CUDA, c10::EventFlag::BACKEND_DEFAULT);
         begun_->record(stream_.unwrap());
       }
-      absl::StatusOr<bool> enqueued = EnqueueOrThrow(outputs);
+      absl::StatusOr<bool> enqueued =
+          sample_ ? EnqueueRows(outputs) : EnqueueCall(outputs);
       // Judged at once, with the program's own results.
-      if (enqueued.ok() && !*enqueued) after_ = arguments_;
+      if (enqueued.ok() && !*enqueued && !sample_) after_ = arguments_;
       host_time_ = std::chrono::steady_clock::now() - begun;
       return enqueued;
     });
   }
 
   bool Ready() override {
-    if (!event_) return true;
+    if (!event_ || done_) return true;
     // An error of the device shows in Judged().
     const absl::StatusOr<bool> done =
         StatusOrOf([&]() -> absl::StatusOr<bool> { return event_->query(); });
+    done_ = done.ok() && *done;
     return !done.ok() || *done;
   }
 
   absl::StatusOr<std::optional<Judgement>> Judged() override {
     return StatusOrOf([&]() -> absl::StatusOr<std::optional<Judgement>> {
       const c10::cuda::CUDAStreamGuard guard(stream_);
-      if (event_) event_->synchronize();
+      if (event_ && !done_) event_->synchronize();
       read_ = true;
-      // Nothing may be put into a stream that is being captured meanwhile.
-      const bool capturing = IsCapturing(stream_.device());
-      std::optional<Judgement> judgement = Read(capturing);
-      if (judgement || measured_ || items_.empty() || capturing) {
-        return judgement;
+      absl::StatusOr<std::optional<Judgement>> judgement = Read();
+      if (judgement.ok() && !*judgement && !measured_ && results_) {
+        judgement = JudgedByConditions();
       }
-      // The quick budget is too small for this operator.
-      hints_.measure.store(true, std::memory_order_relaxed);
-      measured_ = true;
-      FG_ASSIGN_OR_RETURN(const bool computed, RunAgain());
-      if (!computed) return std::nullopt;
-      launching_ = true;
-      FG_RETURN_IF_ERROR(Compare());
-      event_->record(stream_.unwrap());
-      launching_ = false;
-      Release();
-      event_->synchronize();
-      return Read(/*capturing=*/false);
+      if (sample_ && judgement.ok() && *judgement) {
+        sample_->Describe(**judgement);
+      }
+      return judgement;
     });
   }
 
@@ -295,6 +193,9 @@ class CudaScreen final : public Screen {
   }
   const std::vector<c10::IValue>& after() const override { return after_; }
   const std::vector<c10::IValue>& outputs() const override { return outputs_; }
+  const RowSample* sample() const override {
+    return sample_ ? &*sample_ : nullptr;
+  }
   int64_t bytes() const override { return bytes_; }
 
   void MeasureDeviceTime() override { timed_ = true; }
@@ -315,61 +216,68 @@ class CudaScreen final : public Screen {
   }
 
  private:
-  // A result that is compared.
-  struct Item {
-    size_t index;     // in ReferenceRun::values
-    at::Tensor got;   // nobody else writes it
-    at::Tensor want;  // float64, or of got's dtype
-    at::Tensor conditions;
-    bool exact;  // integers and bools
-  };
-
   KernelCall Call(absl::Span<const c10::IValue> arguments,
                   absl::Span<const c10::IValue> outputs) const {
-    return {op_,     op_.device_reference, row_,           before_, arguments,
-            outputs, /*on_host=*/false,    /*alone=*/false};
+    KernelCall call = {
+        op_,     op_.device_reference, row_,           before_, arguments,
+        outputs, /*on_host=*/false,    /*alone=*/false};
+    call.is_sample = sample_.has_value();
+    return call;
   }
 
-  absl::StatusOr<bool> EnqueueOrThrow(absl::Span<const c10::IValue> outputs) {
+  // Rows are tensors of their own, which nobody else writes.
+  absl::StatusOr<bool> EnqueueRows(absl::Span<const c10::IValue> outputs) {
+    absl::StatusOr<RowSample::Results> rows =
+        sample_->After(outputs, arguments_);
+    if (!rows.ok()) {
+      // No kernel may give another number of rows.
+      shape_ =
+          Differs(Verdict::kFailShape, std::string(rows.status().message()));
+      arguments_.clear();
+      return true;
+    }
+    arguments_ = std::move(rows->arguments);
+    after_ = arguments_;
+    outputs_ = std::move(rows->outputs);
+    const std::vector<c10::IValue> all = outputs_;
+    return EnqueueCall(all);
+  }
+
+  absl::StatusOr<bool> EnqueueCall(absl::Span<const c10::IValue> outputs) {
     call_.emplace(Call(after_, {}));
     runs_.emplace(*call_);
     {
       const CostTimer timer(CostPart::kContract);
-      const std::optional<uint64_t> fingerprint =
-          op_.traits.is_mutable && HasNoNumbers(row_.op_class)
-              ? std::nullopt  // it may change what its arguments look like
-              : CallFingerprint(after_, outputs);
-      if (fingerprint && hints_.IsKnown(*fingerprint)) {
-        ReferenceRun run;
-        run.values = ValuesOf(outputs, after_, op_.writable);
-        runs_->AssumeNative(std::move(run));
-      } else {
-        const absl::StatusOr<ReferenceRun>& native = runs_->Native();
-        if (absl::IsResourceExhausted(native.status())) return native.status();
-        if (!native.ok() || BrokenContract(Call(after_, outputs), *runs_)) {
-          return false;
-        }
-        if (!LiesWhereNativeDoes(outputs)) return false;
-        if (fingerprint) hints_.Remember(*fingerprint);
-      }
+      FG_ASSIGN_OR_RETURN(const bool kept, KeepsContract(outputs));
+      if (!kept) return false;
     }
     if (HasNoNumbers(row_.op_class)) return true;
+    slot_ = ResultSlots::Instance().Take();
+    if (slot_ == nullptr) return false;
+    // Copies of results, the look for changes and the float64 arguments are one
+    // launch.
+    DeviceWorkBatch batch(stream_.stream());
+    launching_ = true;
+    {
+      const CostTimer timer(CostPart::kCompare);
+      FG_RETURN_IF_ERROR(KeepResults(outputs));
+      FG_ASSIGN_OR_RETURN(const bool looked, LookForChanges(batch));
+      if (!looked) return false;
+    }
     {
       const CostTimer timer(CostPart::kReference);
       const absl::StatusOr<ReferenceRun>& wide = runs_->Wide();
       if (absl::IsResourceExhausted(wide.status())) return wide.status();
+      FG_RETURN_IF_ERROR(batch.Launch());
       if (!wide.ok() || runs_->wide_is_native()) return false;
     }
     const CostTimer timer(CostPart::kCompare);
-    FG_RETURN_IF_ERROR(KeepResults(outputs));
-    if (!FindItems()) return false;
-    slot_ = ResultSlots::Instance().Take();
-    if (slot_ == nullptr) return false;
-    launching_ = true;
-    const absl::StatusOr<bool> looked = LookForChanges();
-    if (!looked.ok() || !*looked) return looked;
+    results_.emplace(*call_, stream_);
+    if (!results_->Find(ValuesOf(outputs_, after_, op_.writable), *runs_)) {
+      return false;
+    }
     measured_ = hints_.measure.load(std::memory_order_relaxed);
-    const absl::Status compared = Compare();
+    const absl::Status compared = results_->Compare(*runs_, measured_, *slot_);
     event_.emplace(c10::DeviceType::CUDA,
                    timed_ ? c10::EventFlag::BACKEND_DEFAULT
                           : c10::EventFlag::PYTORCH_DEFAULT);
@@ -381,17 +289,37 @@ class CudaScreen final : public Screen {
     return true;
   }
 
+  // False: it does not, or the native kernel refuses the call. Of calls that
+  // look the same it is known.
+  absl::StatusOr<bool> KeepsContract(absl::Span<const c10::IValue> outputs) {
+    // What writes to views may change what its arguments look like.
+    const bool looks_alike =
+        !(op_.traits.is_mutable && HasNoNumbers(row_.op_class));
+    const uint64_t fingerprint =
+        looks_alike ? CallFingerprint(after_, outputs).value_or(0) : 0;
+    if (fingerprint != 0 && hints_.IsKnown(fingerprint)) {
+      ReferenceRun run;
+      run.values = ValuesOf(outputs, after_, op_.writable);
+      runs_->AssumeNative(std::move(run));
+      return true;
+    }
+    const absl::StatusOr<ReferenceRun>& native = runs_->Native();
+    if (absl::IsResourceExhausted(native.status())) return native.status();
+    if (!native.ok() || BrokenContract(Call(after_, outputs), *runs_) ||
+        !LiesWhereNativeDoes(outputs)) {
+      return false;
+    }
+    if (fingerprint != 0) hints_.Remember(fingerprint);
+    return true;
+  }
+
   // Gives back what the stream needs no more once it has come this far: what is
   // allocated behind it there cannot overtake it. So a pending call holds
   // copies of the program's arguments and results, and nothing of the
   // program's.
   void Release() {
     runs_.reset();
-    perturbed_.clear();
-    for (Item& item : items_) {
-      item.want = at::Tensor();
-      item.conditions = at::Tensor();
-    }
+    results_->Release();
     for (size_t i = 0; i < after_.size(); ++i) {
       if (!op_.writable[i]) after_[i] = before_.arguments()[i];
     }
@@ -421,6 +349,23 @@ class CudaScreen final : public Screen {
     return true;
   }
 
+  // The quick budget is too small for this call. nullopt: judge in full.
+  absl::StatusOr<std::optional<Judgement>> JudgedByConditions() {
+    // Nothing may be put into a stream that is being captured meanwhile.
+    if (IsCapturing(stream_.device())) return std::nullopt;
+    hints_.measure.store(true, std::memory_order_relaxed);
+    measured_ = true;
+    FG_ASSIGN_OR_RETURN(const bool computed, RunAgain());
+    if (!computed) return std::nullopt;
+    launching_ = true;
+    FG_RETURN_IF_ERROR(results_->Compare(*runs_, measured_, *slot_));
+    event_->record(stream_.unwrap());
+    launching_ = false;
+    Release();
+    event_->synchronize();
+    return Read();
+  }
+
   // After Release(): the float64 results once more. False: they cannot be
   // computed.
   absl::StatusOr<bool> RunAgain() {
@@ -432,22 +377,20 @@ class CudaScreen final : public Screen {
     if (absl::IsResourceExhausted(wide.status())) return wide.status();
     // Native() is the kernel under test here, and no reference.
     if (!wide.ok() || runs_->wide_is_native()) return false;
-    for (Item& item : items_) {
-      item.want = WantFor(item.got, wide->values[item.index].value.toTensor());
-    }
+    results_->Restore(*wide);
     return true;
-  }
-
-  // The reference's result in the dtype that `got` is compared in.
-  static at::Tensor WantFor(const at::Tensor& got, const at::Tensor& wide) {
-    const c10::ScalarType type =
-        got.is_floating_point() ? c10::kDouble : got.scalar_type();
-    return wide.scalar_type() == type ? wide : wide.to(type);
   }
 
   // Copies the results and the arguments that were written, which the program
   // may write next.
   absl::Status KeepResults(absl::Span<const c10::IValue> outputs) {
+    if (sample_) {
+      bytes_ = before_.nbytes();
+      VisitTensors(outputs_, [&](const at::Tensor& tensor) {
+        bytes_ += static_cast<int64_t>(tensor.nbytes());
+      });
+      return absl::OkStatus();
+    }
     std::vector<c10::IValue> values(outputs.begin(), outputs.end());
     for (size_t i = 0; i < after_.size(); ++i) {
       if (op_.writable[i]) values.push_back(after_[i]);
@@ -465,69 +408,30 @@ class CudaScreen final : public Screen {
     return absl::OkStatus();
   }
 
-  // False: a result that no screen compares.
-  bool FindItems() {
-    const std::vector<FlatValue> got = ValuesOf(outputs_, after_, op_.writable);
-    const ReferenceRun& native = *runs_->Native();
-    const ReferenceRun& wide = *runs_->Wide();
-    if (got.size() != wide.values.size() ||
-        got.size() != native.values.size()) {
-      return false;
-    }
-    int output = 0;
-    for (size_t i = 0; i < got.size(); ++i) {
-      if (got[i].list_size >= 0) continue;
-      const int index = output++;
-      if (got[i].steps) return false;
-      if (IsUnread(op_, before_.arguments(), index) ||
-          IsNothing(got[i].value)) {
-        continue;
-      }
-      if (!got[i].value.isTensor()) {
-        if (got[i].value != native.values[i].value) return false;
-        continue;
-      }
-      const at::Tensor& tensor = got[i].value.toTensor();
-      if (!wide.values[i].value.isTensor() || !tensor.device().is_cuda() ||
-          !IsPlainTensor(tensor) || tensor.is_complex() || tensor.is_neg() ||
-          items_.size() == kMaxScreenedValues) {
-        return false;
-      }
-      Item item{i, tensor, wide.values[i].value.toTensor(), {}, false};
-      if (item.want.sizes() != tensor.sizes()) return false;
-      item.exact = !tensor.is_floating_point();
-      item.want = WantFor(tensor, item.want);
-      items_.push_back(std::move(item));
-    }
-    return !items_.empty();
-  }
-
   // Of arguments that the operator does not write and that fill their memory:
   // between the elements of others something else may be written meanwhile.
   // False: an argument does not have the size that it had.
-  absl::StatusOr<bool> LookForChanges() {
-    std::vector<SameBytesItem> items;
+  absl::StatusOr<bool> LookForChanges(DeviceWorkBatch& batch) {
     for (size_t i = 0; i < arguments_.size(); ++i) {
       if (op_.writable[i] || !arguments_[i].isTensor()) continue;
       const at::Tensor& now = arguments_[i].toTensor();
       if (!now.defined() || !now.device().is_cuda() || now.numel() == 0 ||
           !now.is_non_overlapping_and_dense() || IsWritten(now.storage()) ||
-          items.size() == kMaxScreenedArguments) {
+          compared_arguments_.size() == kMaxScreenedArguments) {
         continue;
       }
       if (now.nbytes() != before_.arguments()[i].toTensor().nbytes()) {
         return false;
       }
-      SameBytesItem& item = items.emplace_back();
-      item.a = now.const_data_ptr();
-      item.b = before_.arguments()[i].toTensor().const_data_ptr();
-      item.nbytes = now.numel() * static_cast<int64_t>(now.element_size());
+      DeviceWork work;
+      work.kind = DeviceWork::Kind::kSameBytes;
+      work.src = now.const_data_ptr();
+      work.dst = before_.arguments()[i].toTensor().data_ptr();
+      work.n = now.numel() * static_cast<int64_t>(now.element_size());
+      work.different = &slot_->changed[compared_arguments_.size()];
+      batch.Add(work);
       compared_arguments_.push_back(i);
     }
-    if (items.empty()) return true;
-    FG_RETURN_IF_ERROR(
-        StatusOfLaunch(LaunchSameBytes(items, slot_->changed, stream_.stream()),
-                       "comparing arguments"));
     return true;
   }
 
@@ -540,138 +444,6 @@ class CudaScreen final : public Screen {
       });
     }
     return written;
-  }
-
-  absl::Status Compare() {
-    for (size_t i = 0; i < items_.size(); ++i) {
-      Item& item = items_[i];
-      DeviceComparison* const result = &slot_->values[i];
-      void* const scratch = CompareScratch(stream_);
-      if (item.exact) {
-        FG_RETURN_IF_ERROR(StatusOfLaunch(
-            LaunchCompareExactly(ArrayViewOf(item.got), ArrayViewOf(item.want),
-                                 scratch, result, stream_.stream()),
-            "comparing results"));
-        continue;
-      }
-      FG_ASSIGN_OR_RETURN(const Budget budget, BudgetOf(item));
-      FG_RETURN_IF_ERROR(StatusOfLaunch(
-          LaunchCompareBudget(ArrayViewOf(item.got), ArrayViewOf(item.want),
-                              budget, scratch, result, stream_.stream()),
-          "comparing results"));
-    }
-    return absl::OkStatus();
-  }
-
-  // What the full judge would accept too: its budget, or less.
-  absl::StatusOr<Budget> BudgetOf(Item& item) {
-    const Budget base = BaseBudget(*call_, item.got, /*wide_is_native=*/false);
-    Budget budget = QuickBudget(*call_, base);
-    if (measured_ && HasBudget(row_.op_class) &&
-        row_.op_class != OpClass::kRound) {
-      FG_RETURN_IF_ERROR(MakeConditions(item, base));
-      if (item.conditions.defined()) {
-        budget = base;
-        budget.condition = Budget::Condition::kArray;
-        budget.conditions = ArrayViewOf(item.conditions);
-      }
-    }
-    const double loss = NativeLoss(*call_, item.got, base);
-    const bool narrow =
-        IsReducedPrecision(item.got.scalar_type()) ||
-        InputRoundoff(*call_, item.got.scalar_type()) >= 0x1p-12;
-    if (MayLoseAsNative(*call_) && narrow && loss < 1) {
-      budget.a += loss / budget.unit_roundoff;
-    }
-    return budget;
-  }
-
-  // The condition of the class (AddCondition() of judge/numbers.cc).
-  absl::Status MakeConditions(Item& item, const Budget& base) {
-    switch (row_.op_class) {
-      case OpClass::kSum: {
-        const absl::StatusOr<ReferenceRun>& sums = runs_->Magnitudes();
-        if (absl::IsResourceExhausted(sums.status())) return sums.status();
-        if (!sums.ok()) return Measure(item, base);
-        item.conditions =
-            sums->values[item.index].value.toTensor().contiguous();
-        return absl::OkStatus();
-      }
-      case OpClass::kInput: {
-        at::Tensor conditions = item.want.abs();
-        VisitTensors(before_.arguments(), [&](const at::Tensor& tensor) {
-          if (tensor.is_floating_point() && tensor.device().is_cuda() &&
-              tensor.sizes() == conditions.sizes()) {
-            conditions = conditions.fmax(tensor.to(c10::kDouble).abs());
-          }
-        });
-        item.conditions = conditions.contiguous();
-        return absl::OkStatus();
-      }
-      case OpClass::kScale:
-        // What overflows excuses nothing.
-        item.conditions = item.want.square()
-                              .mean()
-                              .sqrt()
-                              .nan_to_num(/*nan=*/0, /*posinf=*/0, /*neginf=*/0)
-                              .expand(item.want.sizes())
-                              .contiguous();
-        return absl::OkStatus();
-      default:
-        return Measure(item, base);
-    }
-  }
-
-  absl::Status Measure(Item& item, const Budget& base) {
-    const Measurement how = MeasurementOf(*call_, item.got, base);
-    const at::Tensor want = item.want.contiguous();
-    at::Tensor conditions =
-        EmptyFlat(want.numel(), at::kDouble, want.device()).view(want.sizes());
-    auto* const c = static_cast<double*>(conditions.mutable_data_ptr());
-    const auto* const w = static_cast<const double*>(want.const_data_ptr());
-    bool first = true;
-    for (int draw = 0; draw < DrawsOf(how, want.numel()); ++draw) {
-      const ReferenceRun* const run = PerturbedRun(how.step, draw);
-      if (run == nullptr) continue;
-      const at::Tensor moved =
-          WantFor(item.got, run->values[item.index].value.toTensor())
-              .contiguous();
-      if (moved.sizes() != want.sizes()) continue;
-      FG_RETURN_IF_ERROR(StatusOfLaunch(
-          LaunchEffect(w, static_cast<const double*>(moved.const_data_ptr()), c,
-                       want.numel(), first, stream_.stream()),
-          "measuring the condition"));
-      first = false;
-    }
-    if (first) return absl::OkStatus();  // the quick budget has to do
-    ConditionsFormula formula;
-    formula.scale = how.scale;
-    formula.underflow = how.underflow;
-    formula.unit_roundoff = base.unit_roundoff;
-    formula.pointwise = how.pointwise;
-    const at::Tensor quantiles = EmptyFlat(3, at::kDouble, want.device());
-    FG_RETURN_IF_ERROR(StatusOfLaunch(
-        LaunchConditions(w, c, want.numel(), formula,
-                         static_cast<double*>(quantiles.mutable_data_ptr()),
-                         stream_.stream()),
-        "measuring the condition"));
-    item.conditions = std::move(conditions);
-    return absl::OkStatus();
-  }
-
-  // No more than the full judge's, which find no smaller effects. Where
-  // elements have something in common, those that one draw leaves without an
-  // effect have the quantile of the others.
-  static int DrawsOf(const Measurement& how, int64_t numel) {
-    constexpr int64_t kMany = 64;
-    return std::min(how.draws, how.pointwise || numel < kMany ? 3 : 1);
-  }
-
-  // One of the runs that all results share; null if the operator refuses it.
-  const ReferenceRun* PerturbedRun(double step, int draw) {
-    const auto [it, inserted] = perturbed_.try_emplace({step, draw});
-    if (inserted) it->second.emplace(runs_->Perturbed(step, draw));
-    return it->second->ok() ? &**it->second : nullptr;
   }
 
   // As of the full judge, which sees no memory of the device.
@@ -689,30 +461,19 @@ class CudaScreen final : public Screen {
     return std::nullopt;
   }
 
-  // `capturing`: nothing more can be asked of the device.
-  std::optional<Judgement> Read(bool capturing) const {
-    if (items_.empty()) return Judgement{};
+  // nullopt: it has to be judged in full.
+  absl::StatusOr<std::optional<Judgement>> Read() const {
+    if (shape_) return shape_;
+    if (!results_) return Judgement{};
     if (auto changed = ChangedArgument()) return changed;
-    std::optional<Judgement> worst;
-    bool nonzero = false;
-    for (size_t i = 0; i < items_.size(); ++i) {
-      const DeviceComparison& found = slot_->values[i];
-      nonzero = nonzero || found.got_nonzero != 0;
-      const Comparison comparison = Finish(found.partial);
-      if (OutcomeOf(comparison.verdict) == Outcome::kFail) return std::nullopt;
-      Judgement judgement;
-      judgement.verdict = comparison.verdict;
-      judgement.max_abs_diff = comparison.max_abs_diff;
-      judgement.max_rel_diff = comparison.max_rel_diff;
-      judgement.score = comparison.score;
-      judgement.output_index = static_cast<int>(i);
-      if (!worst || IsWorse(judgement, *worst)) worst = std::move(judgement);
+    std::optional<Judgement> judgement = results_->Read(*slot_);
+    if (judgement && judgement->verdict == Verdict::kPass &&
+        results_->AreZero(*slot_)) {
+      // Nothing can be asked of the device.
+      if (IsCapturing(stream_.device())) return std::nullopt;
+      if (HasOnlyZeros()) judgement->verdict = Verdict::kUntrustedAllZero;
     }
-    if (!nonzero && worst->verdict == Verdict::kPass) {
-      if (capturing) return std::nullopt;
-      if (HasOnlyZeros()) worst->verdict = Verdict::kUntrustedAllZero;
-    }
-    return worst;
+    return judgement;
   }
 
   // Of the floating arguments; false without one.
@@ -730,6 +491,7 @@ class CudaScreen final : public Screen {
   const JudgedOp& op_;
   const BudgetRow& row_;
   ScreenHints& hints_;
+  const std::optional<RowSample> sample_;  // all else is of its rows
   const Snapshot before_;
   std::vector<c10::IValue> arguments_;  // the program's, until Release()
   std::vector<c10::IValue> after_;
@@ -737,9 +499,8 @@ class CudaScreen final : public Screen {
   const c10::cuda::CUDAStream stream_;
   std::optional<KernelCall> call_;
   std::optional<ReferenceRuns> runs_;
-  std::map<std::pair<double, int>, std::optional<absl::StatusOr<ReferenceRun>>>
-      perturbed_;
-  std::vector<Item> items_;
+  std::optional<ScreenedResults> results_;  // of an operator with numbers
+  std::optional<Judgement> shape_;  // it is wrong, whatever the rows are
   ResultSlot* slot_ = nullptr;
   std::optional<c10::Event> event_;  // all is in the slot
   std::optional<c10::Event> begun_;  // the kernel under test has ended
@@ -748,6 +509,7 @@ class CudaScreen final : public Screen {
   std::vector<size_t> compared_arguments_;  // those of slot_->changed
   bool measured_ = false;
   bool launching_ = false;  // something may write the slot that no event covers
+  bool done_ = false;       // the event is known to have come
   bool read_ = false;       // the event has been waited for
   int64_t bytes_ = 0;
 };
@@ -766,30 +528,36 @@ class CudaScreenMaker final : public ScreenMaker {
     if (reference != nullptr && !reference->is_operator()) return nullptr;
     const std::optional<c10::Device> device = DeviceOfAll(arguments);
     if (!device) return nullptr;
-    if (memory_limit > 0 && !HasNoNumbers(row.op_class) &&
-        BytesToCheck(arguments) > memory_limit) {
-      return nullptr;
-    }
     return StatusOrOf([&]() -> absl::StatusOr<std::unique_ptr<Screen>> {
       const c10::cuda::CUDAStream stream =
           c10::cuda::getCurrentCUDAStream(device->index());
       const c10::cuda::CUDAStreamGuard guard(stream);
+      std::optional<RowSample> sample;
+      if (memory_limit > 0 && !HasNoNumbers(row.op_class) &&
+          BytesToCheck(arguments) > memory_limit) {
+        sample = RowSample::Choose(
+            op, arguments, memory_limit,
+            hints.samples.fetch_add(1, std::memory_order_relaxed));
+        if (!sample) return nullptr;
+      }
       absl::StatusOr<Snapshot> before =
           HasNoNumbers(row.op_class) && !op.traits.is_mutable
               ? Snapshot::Borrow(arguments)
+          : sample
+              ? Snapshot::Take(sample->Arguments(arguments), /*margin=*/0,
+                               CopyPlace::kDevice)
               : Snapshot::Take(arguments, /*margin=*/0, CopyPlace::kDevice);
       if (absl::IsUnimplemented(before.status())) return nullptr;
       if (!before.ok()) return before.status();
       return std::make_unique<CudaScreen>(op, row, hints, arguments,
-                                          *std::move(before), stream);
+                                          std::move(sample), *std::move(before),
+                                          stream);
     });
   }
 };
 
 [[maybe_unused]] const bool registered = [] {
   // Leaked on purpose, as all that kernels use while the process ends.
-  RegisterDeviceCopier(c10::DeviceType::CUDA, new CudaCopier());
-  RegisterDeviceWidener(new CudaWidener());
   RegisterScreenMaker(new CudaScreenMaker());
   return true;
 }();

@@ -1,7 +1,7 @@
 #ifndef FLAGGEMS_SCREEN_SAMPLE_QUANTILE_H_
 #define FLAGGEMS_SCREEN_SAMPLE_QUANTILE_H_
 
-// The arithmetic of LaunchConditions() (screen_kernels_launch.h), which host
+// The arithmetic of LaunchConditions() (conditions_launch.h), which host
 // and device share.
 
 #include <cmath>

@@ -22,6 +22,7 @@
 #include "flaggems/core/mutex.h"
 #include "flaggems/judge/judgement.h"
 #include "flaggems/judge/kernel_call.h"
+#include "flaggems/judge/row_sample.h"
 
 namespace flaggems {
 
@@ -61,6 +62,10 @@ class Screen {
   virtual const std::vector<c10::IValue>& after() const = 0;
   virtual const std::vector<c10::IValue>& outputs() const = 0;
 
+  // Not null: all of them are rows of those of the call, Enqueue() false or
+  // not, since the call is too large to be judged as a whole.
+  virtual const RowSample* sample() const { return nullptr; }
+
   // Memory that is held, in bytes.
   virtual int64_t bytes() const = 0;
 };
@@ -71,6 +76,9 @@ class ScreenHints {
   // A result was not within the quick budget (value_budget.h) lately: its
   // condition is computed at once.
   std::atomic<bool> measure{false};
+
+  // Of calls that are judged by rows, so that each has others.
+  std::atomic<uint64_t> samples{0};
 
   // Whether a call of this fingerprint (call_fingerprint.h) kept its contract:
   // so does every call that looks the same.
@@ -99,7 +107,7 @@ class ScreenMaker {
   // current stream. Null: the call cannot be screened (it has no reference on
   // the device, arguments elsewhere, complex numbers, an operator that is
   // judged by other things than its numbers) or its check would take more than
-  // `memory_limit` bytes (0: no limit).
+  // `memory_limit` bytes (0: no limit), and so would a check of a few rows.
   // `op`, `row` and `hints` outlive the screen.
   // kResourceExhausted: no memory on the device.
   virtual absl::StatusOr<std::unique_ptr<Screen>> Make(
