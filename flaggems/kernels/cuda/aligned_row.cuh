@@ -144,16 +144,8 @@ inline AlignedPlan PlanAligned(int64_t rows, int64_t vectors, int capability,
     plan.of_thread = vectors <= 8 ? 1 : 4;
     while ((plan.of_thread << plan.lane_shift) < vectors) ++plan.lane_shift;
     plan.threads = 128;
-    const auto blocks = [&] {
-      const int64_t rows_of_block = plan.threads >> plan.lane_shift;
-      return (rows + rows_of_block - 1) / rows_of_block;
-    };
-    // Few rows: more lanes with fewer vectors each, for idle multiprocessors.
-    while ((1 << plan.lane_shift) < vectors && plan.lane_shift < 5 &&
-           blocks() <= 64) {
-      ++plan.lane_shift;
-    }
-    plan.blocks = blocks();
+    const int64_t rows_of_block = plan.threads >> plan.lane_shift;
+    plan.blocks = (rows + rows_of_block - 1) / rows_of_block;
     return plan;
   }
   if (vectors <= 4 * limits.direct_threads) {
@@ -336,7 +328,7 @@ class AlignedRow {
     return row_ < plan_.rows;
   }
 
-  // op over the team's values, in every thread of it; T of up to 8 bytes.
+  // op over the team's values, in every thread of it; T of whole words.
   template <typename T, typename Op>
   __device__ __forceinline__ T Reduce(T value, Op op, T identity) {
     if constexpr (kTeam == Team::kLanes) {
@@ -448,10 +440,10 @@ class NarrowRow {
   __device__ __forceinline__ void Store(T* out, int i, float value) const {
     if (Has(i)) out[start_ + At(i)] = FromCompute<T>(value);
   }
-  template <typename Op>
-  __device__ __forceinline__ float Reduce(float value, Op op) const {
+  template <typename T, typename Op>
+  __device__ __forceinline__ T Reduce(T value, Op op) const {
     for (int mask = lanes_ / 2; mask > 0; mask /= 2) {
-      value = op(value, __shfl_xor_sync(kFullWarp, value, mask));
+      value = op(value, ShuffleXor(value, mask));
     }
     return value;
   }

@@ -79,8 +79,8 @@ __global__ void __launch_bounds__(1024)
                       const __grid_constant__ NormData<T, S> data) {
   constexpr int kWidth = kVecWidth<T>;
   constexpr bool kExact = sizeof(T) == 4;
+  using A = SumType<T>;
   AlignedRow<kVectors, kTeam, kPrefetch> row(plan, data.in);
-  const float n = static_cast<float>(plan.vectors * kWidth);
   do {
     uint4 x[kVectors];
     row.Load(data.in, make_uint4(0, 0, 0, 0), x);
@@ -89,27 +89,34 @@ __global__ void __launch_bounds__(1024)
         FetchAffine<kKind, T, S, decltype(row), kVectors>(data, row);
       }
     }
-    float sums[4] = {0, 0, 0, 0};
+    // Two chains of doubles take the registers of four of floats.
+    constexpr int kChains = kExact ? 2 : 4;
+    A sums[kChains] = {};
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) {
       float f[kWidth];
       Unpack<T>(x[i], f);
 #pragma unroll
       for (int j = 0; j < kWidth; ++j) {
-        sums[j % 4] = kKind == Kind::kRms ? fmaf(f[j], f[j], sums[j % 4])
-                                          : sums[j % 4] + f[j];
+        const A item = f[j];
+        A& sum = sums[j % kChains];
+        sum = kKind == Kind::kRms ? fma(item, item, sum) : sum + item;
       }
     }
-    float m2 =
-        row.Reduce((sums[0] + sums[1]) + (sums[2] + sums[3]), Sum(), 0.0f);
+    A m2 = row.Reduce(SumOf<A>(sums), Sum(), A{0});
     row.Prefetch(data.in);
     float mean = 0;
     float shift = 0;
     if constexpr (kKind != Kind::kRms) {
-      mean = m2 / n;
-      if constexpr (!kExact) Renew(x);
+      if constexpr (kExact) {
+        const double exact = m2 * data.inverse_n;
+        mean = static_cast<float>(exact);
+        shift = RestOfMean(exact, mean);
+      } else {
+        mean = m2 / static_cast<float>(plan.vectors * kWidth);
+        Renew(x);
+      }
       float squares[4] = {0, 0, 0, 0};
-      float rest[2] = {0, 0};
 #pragma unroll
       for (int i = 0; i < kVectors; ++i) {
         if (!row.Has(i)) continue;
@@ -117,27 +124,18 @@ __global__ void __launch_bounds__(1024)
         Unpack<T>(x[i], f);
 #pragma unroll
         for (int j = 0; j < kWidth; ++j) {
-          const float d = f[j] - mean;
+          float d = f[j] - mean;
+          if constexpr (kExact) d -= shift;
           squares[j % 4] = fmaf(d, d, squares[j % 4]);
-          if constexpr (kExact) rest[j % 2] += d;
         }
       }
-      m2 = (squares[0] + squares[1]) + (squares[2] + squares[3]);
-      if constexpr (kExact) {
-        const Pair<float> both = row.Reduce(Pair<float>{rest[0] + rest[1], m2},
-                                            SumPairs(), Pair<float>{0, 0});
-        // Infinities: the mean stays.
-        shift = isfinite(both.a) ? both.a / n : 0.0f;
-        m2 = fmaf(-shift, both.a, both.b);
-        m2 = m2 < 0 ? 0.0f : m2;  // NaN stays
-      } else {
-        m2 = row.Reduce(m2, Sum(), 0.0f);
-      }
+      m2 = row.Reduce(SumOf<float>(squares), Sum(), 0.0f);
     }
-    const float rstd = 1.0f / sqrtf(m2 / n + data.eps);
+    const float rstd =
+        InverseSqrt<float>(fma(double{m2}, data.inverse_n, data.eps));
     if (row.leader()) {
       if constexpr (kKind != Kind::kRms) {
-        data.mean[row.row()] = FromCompute<S>(WrittenMean(mean + shift));
+        data.mean[row.row()] = FromCompute<S>(WrittenMean(mean));
       }
       data.rstd[row.row()] = FromCompute<S>(rstd);
     }
@@ -177,39 +175,29 @@ __global__ void __launch_bounds__(128)
     NormNarrowKernel(const __grid_constant__ NarrowPlan plan,
                      const __grid_constant__ NormData<T, S> data) {
   const NarrowRow row(plan);
-  const float n = static_cast<float>(plan.n);
   float x[kNarrowItems];
   row.Load(data.in, 0.0f, x);
-  float sum = 0;
+  double sum = 0;
 #pragma unroll
   for (int i = 0; i < kNarrowItems; ++i) {
-    sum = kKind == Kind::kRms ? fmaf(x[i], x[i], sum) : sum + x[i];
+    const double item = x[i];
+    sum = kKind == Kind::kRms ? fma(item, item, sum) : sum + item;
   }
-  float m2 = row.Reduce(sum, Sum());
+  double m2 = row.Reduce(sum, Sum());
   float mean = 0;
   if constexpr (kKind != Kind::kRms) {
-    mean = m2 / n;
-    float rest = 0;
-#pragma unroll
-    for (int i = 0; i < kNarrowItems; ++i) {
-      x[i] = row.Has(i) ? x[i] - mean : 0.0f;
-      rest += x[i];
-    }
-    // The mean, corrected by the mean of the deviations. Infinities: it stays.
-    const float shift = row.Reduce(rest, Sum()) / n;
-    if (isfinite(shift)) {
-      mean += shift;
-#pragma unroll
-      for (int i = 0; i < kNarrowItems; ++i) x[i] -= shift;
-    }
+    const double exact = m2 * data.inverse_n;
+    mean = static_cast<float>(exact);
+    const float shift = RestOfMean(exact, mean);
     float squares = 0;
 #pragma unroll
     for (int i = 0; i < kNarrowItems; ++i) {
+      x[i] = (x[i] - mean) - shift;
       if (row.Has(i)) squares = fmaf(x[i], x[i], squares);
     }
     m2 = row.Reduce(squares, Sum());
   }
-  const float rstd = 1.0f / sqrtf(m2 / n + data.eps);
+  const float rstd = InverseSqrt<float>(fma(m2, data.inverse_n, data.eps));
   if (row.leader()) {
     if constexpr (kKind != Kind::kRms) {
       data.mean[row.row()] = FromCompute<S>(WrittenMean(mean));

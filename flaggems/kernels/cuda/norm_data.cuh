@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "flaggems/kernels/cuda/fast_divide.cuh"
 #include "flaggems/kernels/cuda/numeric.cuh"
@@ -35,23 +36,43 @@ struct NormData {
   T* out;
   S* mean;  // null for kRms
   S* rstd;
-  Compute<T> eps;
+  double eps;
+  double inverse_n;  // 1 / (elements of a row)
   Channels channels;
 };
 
-template <typename C>
-struct Pair {
-  C a;
-  C b;
-};
+// What a row of T is summed in. The mean of a float32 row is near 0 often, and
+// a sum in float32 would leave it few digits; 16 bits are few anyway.
+template <typename T>
+using SumType = std::conditional_t<(sizeof(T) >= 4), double, float>;
 
-struct SumPairs {
-  template <typename C>
-  __device__ __forceinline__ Pair<C> operator()(const Pair<C>& x,
-                                                const Pair<C>& y) const {
-    return {x.a + y.a, x.b + y.b};
+// The sum of x in A.
+template <typename A, typename C, int kItems>
+__device__ __forceinline__ A SumOf(const C (&x)[kItems]) {
+  // Two chains of doubles take the registers of four of floats.
+  constexpr int kChains = sizeof(A) == 8 || kItems < 4 ? 2 : 4;
+  static_assert(kItems >= kChains, "a vector has two elements or more");
+  A sums[kChains];
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    sums[i % kChains] =
+        i < kChains ? static_cast<A>(x[i]) : sums[i % kChains] + A{x[i]};
   }
-};
+  if constexpr (kChains == 2) return sums[0] + sums[1];
+  return (sums[0] + sums[1]) + (sums[kChains - 2] + sums[kChains - 1]);
+}
+
+// The sum of the squares of x in A.
+template <typename A, typename C, int kItems>
+__device__ __forceinline__ A SumOfSquares(const C (&x)[kItems]) {
+  constexpr int kChains = sizeof(A) == 8 || kItems < 4 ? 2 : 4;
+  A sums[kChains] = {};
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    sums[i % kChains] = fma(A{x[i]}, A{x[i]}, sums[i % kChains]);
+  }
+  return SumOf<A>(sums);
+}
 
 // The mean as it is written: NaN of a row with an infinity, as aten's on the
 // CPU. (What a running mean makes of one depends on the order.)
@@ -60,8 +81,29 @@ __device__ __forceinline__ C WrittenMean(C mean) {
   return isfinite(mean) ? mean : static_cast<C>(NAN);
 }
 
-__device__ __forceinline__ float InverseSqrt(float x) { return 1 / sqrtf(x); }
-__device__ __forceinline__ double InverseSqrt(double x) { return 1 / sqrt(x); }
+// What rounding `exact`, a mean, to `mean` took off; 0 of an infinite mean.
+__device__ __forceinline__ float RestOfMean(double exact, float mean) {
+  const float rest = static_cast<float>(exact - double{mean});
+  return isfinite(rest) ? rest : 0.0f;
+}
+
+// 1 / sqrt(x), rounded once. For float: a step of Newton's in double from the
+// result in float, whose 0, infinity and NaN stay. (That starts with a division
+// and not with rsqrtf: the division's rare path is a call, which keeps the
+// compiler from unpacking elements and loading weights before it, to hold them
+// in registers.)
+template <typename C>
+__device__ __forceinline__ C InverseSqrt(double x) {
+  if constexpr (sizeof(C) == 8) {
+    return 1 / sqrt(x);
+  } else {
+    const float y = 1.0f / sqrtf(static_cast<float>(x));
+    const double wide = y;
+    const double rest = fma(-x * wide, wide, 1.0);
+    const float better = static_cast<float>(fma(0.5 * wide, rest, wide));
+    return y > 0.0f && y < INFINITY ? better : y;
+  }
+}
 
 }  // namespace internal_norm
 }  // namespace cuda

@@ -2,8 +2,9 @@
 // the device code of op_layer_norm.cu, op_rms_norm.cu and op_group_norm.cu.
 //
 // The variance is that of the deviations from the mean, in a second pass over
-// the registers. For float32 and float64 the same pass corrects the mean by the
-// mean of the deviations, which leaves a mean that is nearly rounded once.
+// the registers. The mean of a float32 row is a sum in double, rounded once;
+// the deviations are from what it was before. For float64 the second pass
+// corrects the mean by the mean of the deviations.
 
 #ifndef FLAGGEMS_KERNELS_CUDA_NORM_ROWS_CUH_
 #define FLAGGEMS_KERNELS_CUDA_NORM_ROWS_CUH_
@@ -21,34 +22,36 @@ namespace cuda {
 namespace internal_norm {
 
 // Numbers, their mean and the sum of squared deviations from it.
-template <typename C>
 struct Moments {
-  C count;
-  C mean;
-  C m2;
+  double count;
+  double mean;
+  double m2;
 };
 
 // Chan, Golub and LeVeque's update.
 struct MergeMoments {
-  template <typename C>
-  __device__ __forceinline__ Moments<C> operator()(const Moments<C>& a,
-                                                   const Moments<C>& b) const {
-    const C count = a.count + b.count;
-    if (count == C{0}) return a;
-    const C share = b.count / count;
-    const C delta = b.mean - a.mean;
+  __device__ __forceinline__ Moments operator()(const Moments& a,
+                                                const Moments& b) const {
+    const double count = a.count + b.count;
+    if (count == 0) return a;
+    const double share = b.count / count;
+    const double delta = b.mean - a.mean;
     return {count, fma(delta, share, a.mean),
             a.m2 + b.m2 + delta * delta * (a.count * share)};
   }
 };
 
-template <typename C, int kItems>
-__device__ __forceinline__ C SumOf(const C (&x)[kItems]) {
-  C sums[4] = {0, 0, 0, 0};
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) sums[i % 4] += x[i];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
+// Two sums of a row of float64.
+struct Pair {
+  double a;
+  double b;
+};
+struct SumPairs {
+  __device__ __forceinline__ Pair operator()(const Pair& x,
+                                             const Pair& y) const {
+    return {x.a + y.a, x.b + y.b};
+  }
+};
 
 // gamma and beta of a vector of the row's items.
 template <Kind kKind, typename Data, typename Tile>
@@ -150,76 +153,95 @@ __global__ void __launch_bounds__(1024)
     NormRowsKernel(RowPlan plan, NormData<T, S> data) {
   using Tile = RowTile<T, kVectors>;
   using C = typename Tile::C;
+  using A = SumType<T>;
   __shared__ RowShared shared;
   Tile tile(plan, data.in, &shared);
-  const C n = static_cast<C>(plan.n);
   C x[Tile::kItems];
   tile.Load(data.in, C{0}, x);
   C mean = 0;
   C shift = 0;
-  C sums[4] = {0, 0, 0, 0};
-  C m2;
+  double m2;
   if constexpr (kKind == Kind::kRms) {
-#pragma unroll
-    for (int i = 0; i < Tile::kItems; ++i) {
-      sums[i % 4] = fma(x[i], x[i], sums[i % 4]);
-    }
-    m2 = tile.Reduce((sums[0] + sums[1]) + (sums[2] + sums[3]), Sum(), C{0});
+    m2 = tile.Reduce(SumOfSquares<A>(x), Sum(), A{0});
   } else {
-    mean = tile.Reduce(SumOf(x), Sum(), C{0}) / n;
+    const double exact = tile.Reduce(SumOf<A>(x), Sum(), A{0}) * data.inverse_n;
+    mean = static_cast<C>(exact);
 #pragma unroll
     for (int i = 0; i < Tile::kItems; ++i) x[i] -= mean;
-    if constexpr (sizeof(T) >= 4) {
+    C squares[2] = {0, 0};
+    if constexpr (sizeof(T) == 8) {
       C rest[2] = {0, 0};
       tile.ForEach([&](int i) {
-        sums[i % 2] = fma(x[i], x[i], sums[i % 2]);
+        squares[i % 2] = fma(x[i], x[i], squares[i % 2]);
         rest[i % 2] += x[i];
       });
-      const Pair<C> both =
-          tile.Reduce(Pair<C>{rest[0] + rest[1], sums[0] + sums[1]}, SumPairs(),
-                      Pair<C>{C{0}, C{0}});
+      const Pair both =
+          tile.Reduce(Pair{rest[0] + rest[1], squares[0] + squares[1]},
+                      SumPairs(), Pair{0, 0});
       // Infinities: the mean stays.
-      shift = isfinite(both.a) ? both.a / n : C{0};
+      shift = isfinite(both.a) ? both.a * data.inverse_n : C{0};
       mean += shift;
       m2 = fma(-shift, both.a, both.b);
-      m2 = m2 < C{0} ? C{0} : m2;  // NaN stays
+      m2 = m2 < 0 ? 0 : m2;  // NaN stays
     } else {
-      tile.ForEach([&](int i) { sums[i % 4] = fma(x[i], x[i], sums[i % 4]); });
-      m2 = tile.Reduce((sums[0] + sums[1]) + (sums[2] + sums[3]), Sum(), C{0});
+      if constexpr (sizeof(T) == 4) shift = RestOfMean(exact, mean);
+      tile.ForEach([&](int i) {
+        const C d = x[i] - shift;
+        squares[i % 2] = fma(d, d, squares[i % 2]);
+      });
+      m2 = tile.Reduce(squares[0] + squares[1], Sum(), C{0});
     }
   }
-  const C rstd = InverseSqrt(m2 / n + data.eps);
+  const C rstd = InverseSqrt<C>(fma(m2, data.inverse_n, data.eps));
   WriteStatistics<kKind>(tile, data, mean, rstd);
   WriteNormalized<kKind>(tile, data, shift, rstd, x);
   tile.Finish();
 }
 
+// The moments of the current chunk's elements of a thread.
+template <Kind kKind, typename T, typename Tile>
+__device__ __forceinline__ Moments
+MomentsOf(const Tile& tile, const typename Tile::C (&x)[Tile::kItems]) {
+  using C = typename Tile::C;
+  using A = SumType<T>;
+  Moments part = {0, 0, 0};
+  int count = 0;
+  tile.ForEach([&](int) { ++count; });
+  if (count == 0) return part;
+  part.count = count;
+  if constexpr (kKind == Kind::kRms) {
+    part.m2 = SumOfSquares<A>(x);
+    return part;
+  }
+  part.mean = SumOf<A>(x) / part.count;
+  const C mean = static_cast<C>(part.mean);
+  const C shift = static_cast<C>(part.mean - mean);
+  C squares[2] = {0, 0};
+  tile.ForEach([&](int i) {
+    const C d = (x[i] - mean) - shift;
+    squares[i % 2] = fma(d, d, squares[i % 2]);
+  });
+  part.m2 = squares[0] + squares[1];
+  return part;
+}
+
 // Rows in chunks, read twice; partials as in softmax_rows.cuh.
 template <Kind kKind, typename T, typename S, int kVectors>
 __global__ void __launch_bounds__(512)
-    NormStreamKernel(RowPlan plan, NormData<T, S> data,
-                     Moments<Compute<T>>* partials, bool first) {
+    NormStreamKernel(RowPlan plan, NormData<T, S> data, Moments* partials,
+                     bool first) {
   using Tile = RowTile<T, kVectors>;
   using C = typename Tile::C;
   __shared__ RowShared shared;
   Tile tile(plan, data.in, &shared);
-  const Moments<C> empty = {0, 0, 0};
-  Moments<C> moments = empty;
+  const Moments empty = {0, 0, 0};
+  Moments moments = empty;
   if (partials == nullptr || first) {
     for (int64_t chunk = 0; chunk < tile.chunks(); ++chunk) {
       tile.SetChunk(chunk);
       C x[Tile::kItems];
       tile.template Load<false>(data.in, C{0}, x);
-      Moments<C> part = empty;
-      tile.ForEach([&](int) { part.count += 1; });
-      if constexpr (kKind != Kind::kRms) {
-        part.mean = part.count > 0 ? SumOf(x) / part.count : C{0};
-      }
-      tile.ForEach([&](int i) {
-        const C d = x[i] - part.mean;
-        part.m2 = fma(d, d, part.m2);
-      });
-      moments = MergeMoments()(moments, part);
+      moments = MergeMoments()(moments, MomentsOf<kKind, T>(tile, x));
     }
     moments = tile.Reduce(moments, MergeMoments(), empty);
   }
@@ -234,15 +256,20 @@ __global__ void __launch_bounds__(512)
     }
     moments = tile.Reduce(moments, MergeMoments(), empty);
   }
-  const C rstd = InverseSqrt(moments.m2 / static_cast<C>(plan.n) + data.eps);
-  if (tile.slice() == 0) {
-    WriteStatistics<kKind>(tile, data, moments.mean, rstd);
-  }
+  const C rstd = InverseSqrt<C>(fma(moments.m2, data.inverse_n, data.eps));
+  const C mean = static_cast<C>(moments.mean);
+  C shift = 0;
+  if constexpr (sizeof(C) == 4) shift = RestOfMean(moments.mean, mean);
+  if (tile.slice() == 0) WriteStatistics<kKind>(tile, data, mean, rstd);
   for (int64_t chunk = tile.chunks() - 1; chunk >= 0; --chunk) {
     tile.SetChunk(chunk);
     C x[Tile::kItems];
     tile.Load(data.in, C{0}, x);
-    WriteNormalized<kKind>(tile, data, moments.mean, rstd, x);
+    if constexpr (kKind != Kind::kRms) {
+#pragma unroll
+      for (int i = 0; i < Tile::kItems; ++i) x[i] -= mean;
+    }
+    WriteNormalized<kKind>(tile, data, shift, rstd, x);
   }
 }
 
@@ -254,8 +281,9 @@ RowPlan NormPlan(const NormShape& shape, const T* in) {
 }
 
 template <Kind kKind, typename T, typename S>
-cudaError_t LaunchNorm(const NormShape& shape, const NormData<T, S>& data,
+cudaError_t LaunchNorm(const NormShape& shape, NormData<T, S> data,
                        void* scratch, cudaStream_t stream) {
+  data.inverse_n = 1.0 / static_cast<double>(shape.n);
   constexpr int kMany = kManyVectors<T>;
   // Double takes the general kernels only: not worth the compiler's time.
   if constexpr (sizeof(T) < 8) {
@@ -281,10 +309,9 @@ cudaError_t LaunchNorm(const NormShape& shape, const NormData<T, S>& data,
   if (!plan.streamed) {
     return LaunchRows(plan, &NormRowsKernel<kKind, T, S, kMany>, stream, data);
   }
-  using Partial = Moments<Compute<T>>;
   const auto kernel = &NormStreamKernel<kKind, T, S, kMany>;
-  Partial* const partials =
-      plan.slices > 1 ? static_cast<Partial*>(scratch) : nullptr;
+  Moments* const partials =
+      plan.slices > 1 ? static_cast<Moments*>(scratch) : nullptr;
   const cudaError_t error =
       LaunchRows(plan, kernel, stream, data, partials, true);
   if (error != cudaSuccess || partials == nullptr) return error;

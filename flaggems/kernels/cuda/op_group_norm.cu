@@ -23,7 +23,7 @@ cudaError_t LaunchGroupNorm(const NormShape& shape, int64_t groups,
     data.out = static_cast<T*>(out);
     data.mean = static_cast<T*>(mean);
     data.rstd = static_cast<T*>(rstd);
-    data.eps = static_cast<Compute<T>>(eps);
+    data.eps = eps;
     data.channels.channel_size = channel_size;
     data.channels.channels = channels;
     data.channels.groups = groups;

@@ -23,7 +23,7 @@ cudaError_t LaunchLayerNorm(const NormShape& shape, Element element,
     data.out = static_cast<T*>(out);
     data.mean = static_cast<C*>(mean);
     data.rstd = static_cast<C*>(rstd);
-    data.eps = static_cast<C>(eps);
+    data.eps = eps;
     return LaunchNorm<Kind::kLayer>(shape, data, scratch, stream);
   });
 }

@@ -23,7 +23,7 @@ cudaError_t LaunchRmsNorm(const NormShape& shape, Element element,
     data.out = static_cast<T*>(out);
     data.mean = nullptr;
     data.rstd = static_cast<C*>(rstd);
-    data.eps = static_cast<C>(eps);
+    data.eps = eps;
     return LaunchNorm<Kind::kRms>(shape, data, scratch, stream);
   });
 }
