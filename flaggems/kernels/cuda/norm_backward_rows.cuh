@@ -20,30 +20,30 @@ namespace kernels {
 namespace cuda {
 namespace internal_norm {
 
-// h in place of grad_out, x^ in place of the input.
+// grad_out, and x^ of the input. Past the ends: 0, and x^ = 0 unless an
+// infinite mean or rstd.
 template <typename T, typename Tile>
-__device__ __forceinline__ void LoadTerms(const Tile& tile, const T* grad_out,
-                                          const T* in, const T* gamma,
-                                          typename Tile::C mean,
-                                          typename Tile::C rstd,
-                                          typename Tile::C (&h)[Tile::kItems],
-                                          typename Tile::C (&x)[Tile::kItems]) {
+__device__ __forceinline__ void LoadTerms(
+    const Tile& tile, const T* grad_out, const T* in, typename Tile::C mean,
+    typename Tile::C rstd, typename Tile::C (&grad)[Tile::kItems],
+    typename Tile::C (&x)[Tile::kItems]) {
   using C = typename Tile::C;
-  // Past the ends: h = 0, and x^ = 0 unless an infinite mean or rstd.
-  tile.Load(grad_out, C{0}, h);
+  tile.Load(grad_out, C{0}, grad);
   tile.Load(in, C{0}, x);
 #pragma unroll
-  for (int i = 0; i < Tile::kVectors; ++i) {
-    C w[Tile::kWidth];
+  for (int i = 0; i < Tile::kItems; ++i) x[i] = (x[i] - mean) * rstd;
+}
+
+// gamma of a vector of the row's items; 1 without.
+template <typename T, typename Tile>
+__device__ __forceinline__ void LoadGamma(const Tile& tile, const T* gamma,
+                                          int vector,
+                                          typename Tile::C (&w)[Tile::kWidth]) {
+  if (gamma != nullptr) {
+    tile.LoadWeights(gamma, vector, w);
+  } else {
 #pragma unroll
     for (int j = 0; j < Tile::kWidth; ++j) w[j] = 1;
-    if (gamma != nullptr) tile.LoadWeights(gamma, i, w);
-#pragma unroll
-    for (int j = 0; j < Tile::kWidth; ++j) {
-      const int item = i * Tile::kWidth + j;
-      h[item] *= w[j];
-      x[item] = (x[item] - mean) * rstd;
-    }
   }
 }
 
@@ -59,32 +59,49 @@ __global__ void __launch_bounds__(kResident ? 1024 : 512)
   Tile tile(plan, grad_out, &shared);
   const C mean = kRms ? C{0} : means[tile.row()];
   const C rstd = rstds[tile.row()];
-  C h[Tile::kItems];
+  C grad[Tile::kItems];
   C x[Tile::kItems];
-  RowSums<C> sums = {0, 0};
+  RowSums<double> sums = {0, 0};
   const int64_t chunks = kResident ? 1 : tile.chunks();
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     if constexpr (!kResident) tile.SetChunk(chunk);
-    LoadTerms(tile, grad_out, in, gamma, mean, rstd, h, x);
-    tile.ForEach([&](int i) {
-      if constexpr (!kRms) sums.h += h[i];
-      sums.hx = fma(h[i], x[i], sums.hx);
-    });
+    LoadTerms(tile, grad_out, in, mean, rstd, grad, x);
+#pragma unroll
+    for (int i = 0; i < Tile::kVectors; ++i) {
+      C w[Tile::kWidth];
+      LoadGamma(tile, gamma, i, w);
+      RowSums<C> part = {0, 0};
+      tile.ForEachOf(i, [&](int item) {
+        const C h = grad[item] * w[item % Tile::kWidth];
+        if constexpr (!kRms) part.h += h;
+        part.hx = fma(h, x[item], part.hx);
+      });
+      sums = AddRowSums()(sums, part);
+    }
   }
-  sums = tile.Reduce(sums, AddRowSums(), RowSums<C>{0, 0});
+  sums = tile.Reduce(sums, AddRowSums(), RowSums<double>{0, 0});
+  // So that weights are read again, from the cache, and not held.
+  asm volatile("" : "+l"(gamma));
   const C n = static_cast<C>(plan.n);
-  const C mean_h = sums.h / n;
-  const C mean_hx = sums.hx / n;
+  const C mean_h = static_cast<C>(sums.h) / n;
+  const C mean_hx = static_cast<C>(sums.hx) / n;
   for (int64_t chunk = chunks - 1; chunk >= 0; --chunk) {
     if constexpr (!kResident) {
       tile.SetChunk(chunk);
-      LoadTerms(tile, grad_out, in, gamma, mean, rstd, h, x);
+      LoadTerms(tile, grad_out, in, mean, rstd, grad, x);
     }
 #pragma unroll
-    for (int i = 0; i < Tile::kItems; ++i) {
-      h[i] = rstd * fma(-x[i], mean_hx, h[i] - mean_h);
+    for (int i = 0; i < Tile::kVectors; ++i) {
+      C w[Tile::kWidth];
+      LoadGamma(tile, gamma, i, w);
+#pragma unroll
+      for (int j = 0; j < Tile::kWidth; ++j) {
+        const int item = i * Tile::kWidth + j;
+        grad[item] =
+            GradIn<T>(grad[item], w[j], fma(-x[item], mean_hx, -mean_h), rstd);
+      }
     }
-    tile.Store(grad_in, h);
+    tile.Store(grad_in, grad);
   }
   tile.Finish();
 }
@@ -105,84 +122,103 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
   row.Load(in, zero, x);
   const float mean = kRms ? 0.0f : means[row.row()];
   const float rstd = rstds[row.row()];
-  // h and x^ of a vector.
-  const auto terms = [&](int i, float(&h)[kWidth], float(&f)[kWidth]) {
-    Unpack<T>(grads[i], h);
+  // grad_out, gamma and x^ of a vector.
+  const auto terms = [&](int i, float(&g)[kWidth], float(&w)[kWidth],
+                         float(&f)[kWidth]) {
+    Unpack<T>(grads[i], g);
     Unpack<T>(x[i], f);
     if (gamma != nullptr) {
-      float w[kWidth];
       Unpack<T>(__ldg(reinterpret_cast<const uint4*>(gamma) + row.At(i)), w);
+    } else {
 #pragma unroll
-      for (int j = 0; j < kWidth; ++j) h[j] *= w[j];
+      for (int j = 0; j < kWidth; ++j) w[j] = 1;
     }
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) f[j] = (f[j] - mean) * rstd;
   };
-  RowSums<float> sums = {0, 0};
+  RowSums<double> sums = {0, 0};
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) {
     if (!row.Has(i)) continue;
-    float h[kWidth];
+    float g[kWidth];
+    float w[kWidth];
     float f[kWidth];
-    terms(i, h, f);
+    terms(i, g, w, f);
+    RowSums<float> part = {0, 0};
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
-      if constexpr (!kRms) sums.h += h[j];
-      sums.hx = fmaf(h[j], f[j], sums.hx);
+      const float h = g[j] * w[j];
+      if constexpr (!kRms) part.h += h;
+      part.hx = fmaf(h, f[j], part.hx);
     }
+    sums = AddRowSums()(sums, part);
   }
   if constexpr (kRms) {
-    sums.hx = row.Reduce(sums.hx, Sum(), 0.0f);
+    sums.hx = row.Reduce(sums.hx, Sum(), 0.0);
   } else {
-    sums = row.Reduce(sums, AddRowSums(), RowSums<float>{0, 0});
+    sums = row.Reduce(sums, AddRowSums(), RowSums<double>{0, 0});
   }
   const float n = static_cast<float>(plan.vectors * kWidth);
-  const float mean_h = sums.h / n;
-  const float mean_hx = sums.hx / n;
+  const float mean_h = static_cast<float>(sums.h) / n;
+  const float mean_hx = static_cast<float>(sums.hx) / n;
   Renew(grads);
   Renew(x);
   uint4* out = row.Out(grad_in);
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) {
     if (!row.Has(i)) continue;
-    float h[kWidth];
+    float g[kWidth];
+    float w[kWidth];
     float f[kWidth];
-    terms(i, h, f);
+    terms(i, g, w, f);
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
-      h[j] = rstd * fmaf(-f[j], mean_hx, h[j] - mean_h);
+      g[j] = GradIn<T>(g[j], w[j], fmaf(-f[j], mean_hx, -mean_h), rstd);
     }
-    __stcs(out + row.At(i), Pack<T>(h));
+    __stcs(out + row.At(i), Pack<T>(g));
   }
 }
 
 constexpr int kColumnThreads = 8;  // rows of threads of a block
 
 // Sums of a slice of the rows for kWidth columns a thread; written to
-// partials[slice][2][n].
+// partials[slice][2][n]. Double but for what a thread adds up at a time: a few
+// rows of float32, all its rows of 16 bits.
 template <bool kRms, int kWidth, typename T>
 __global__ void __launch_bounds__(kWarp* kColumnThreads)
     NormColumnsKernel(int64_t rows, int64_t n, int64_t rows_per_slice,
                       const T* __restrict__ grad_out, const T* __restrict__ in,
                       const Compute<T>* __restrict__ means,
                       const Compute<T>* __restrict__ rstds,
-                      Compute<T>* __restrict__ partials) {
+                      double* __restrict__ partials) {
   using C = Compute<T>;
-  __shared__ C shared[kColumnThreads][kWarp * kWidth + 1];
+  constexpr bool kExact = sizeof(T) >= 4;
+  __shared__ double shared[kColumnThreads][kWarp * kWidth + 1];
   const int64_t column = (int64_t{blockIdx.x} * kWarp + threadIdx.x) * kWidth;
   const int64_t begin = blockIdx.y * rows_per_slice;
   const int64_t end =
       begin + rows_per_slice < rows ? begin + rows_per_slice : rows;
-  C gamma[kWidth] = {};
-  C beta[kWidth] = {};
+  double sums[2][kWidth] = {};  // of gamma, of beta
+  C parts[2][kWidth] = {};
+  const auto take_parts = [&] {
+#pragma unroll
+    for (int part = 0; part < (kRms ? 1 : 2); ++part) {
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) {
+        sums[part][j] += parts[part][j];
+        parts[part][j] = 0;
+      }
+    }
+  };
   if (column < n) {
     const auto add = [&](const Vec<T, kWidth>& g, const Vec<T, kWidth>& x,
                          C mean, C rstd) {
 #pragma unroll
       for (int j = 0; j < kWidth; ++j) {
         const C grad = ToCompute(g.at[j]);
-        gamma[j] = fma(grad, (ToCompute(x.at[j]) - mean) * rstd, gamma[j]);
-        if constexpr (!kRms) beta[j] += grad;
+        parts[0][j] =
+            fma(grad, (ToCompute(x.at[j]) - mean) * rstd, parts[0][j]);
+        if constexpr (!kRms) parts[1][j] += grad;
       }
     };
     constexpr int kUnroll = 4;
@@ -202,6 +238,7 @@ __global__ void __launch_bounds__(kWarp* kColumnThreads)
         const int64_t r = row + u * kColumnThreads;
         add(g[u], x[u], kRms ? C{0} : means[r], rstds[r]);
       }
+      if constexpr (kExact) take_parts();
     }
     for (; row < end; row += kColumnThreads) {
       const int64_t at = row * n + column;
@@ -209,20 +246,20 @@ __global__ void __launch_bounds__(kWarp* kColumnThreads)
           kRms ? C{0} : means[row], rstds[row]);
     }
   }
+  take_parts();
 #pragma unroll
   for (int part = 0; part < (kRms ? 1 : 2); ++part) {
     __syncthreads();
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
-      shared[threadIdx.y][threadIdx.x * kWidth + j] =
-          part == 0 ? gamma[j] : beta[j];
+      shared[threadIdx.y][threadIdx.x * kWidth + j] = sums[part][j];
     }
     __syncthreads();
     const int thread = threadIdx.y * kWarp + threadIdx.x;
     for (int c = thread; c < kWarp * kWidth; c += kWarp * kColumnThreads) {
       const int64_t at = int64_t{blockIdx.x} * kWarp * kWidth + c;
       if (at >= n) continue;
-      C sum = 0;
+      double sum = 0;
 #pragma unroll
       for (int y = 0; y < kColumnThreads; ++y) sum += shared[y][c];
       partials[(int64_t{blockIdx.y} * 2 + part) * n + at] = sum;
@@ -234,17 +271,16 @@ __global__ void __launch_bounds__(kWarp* kColumnThreads)
 template <typename T>
 __global__ void __launch_bounds__(kWarp* kColumnThreads)
     NormColumnSumsKernel(int64_t n, int slices,
-                         const Compute<T>* __restrict__ partials,
+                         const double* __restrict__ partials,
                          T* __restrict__ grad_gamma,
                          T* __restrict__ grad_beta) {
-  using C = Compute<T>;
-  __shared__ C shared[kColumnThreads][kWarp + 1];
+  __shared__ double shared[kColumnThreads][kWarp + 1];
   const int64_t column = int64_t{blockIdx.x} * kWarp + threadIdx.x;
 #pragma unroll
   for (int part = 0; part < 2; ++part) {
     T* const out = part == 0 ? grad_gamma : grad_beta;
     if (out == nullptr) continue;
-    C sum = 0;
+    double sum = 0;
     if (column < n) {
 #pragma unroll 4
       for (int s = threadIdx.y; s < slices; s += kColumnThreads) {
@@ -257,7 +293,7 @@ __global__ void __launch_bounds__(kWarp* kColumnThreads)
     if (threadIdx.y == 0 && column < n) {
 #pragma unroll
       for (int y = 1; y < kColumnThreads; ++y) sum += shared[y][threadIdx.x];
-      out[column] = FromCompute<T>(sum);
+      out[column] = FromCompute<T>(static_cast<Compute<T>>(sum));
     }
   }
 }
@@ -330,12 +366,12 @@ cudaError_t LaunchGradWeights(const NormShape& shape, const NormGradients& g,
   kernel<<<grid, block, 0, stream>>>(
       shape.rows, shape.n, rows_per_slice, static_cast<const T*>(g.grad_out),
       static_cast<const T*>(g.in), static_cast<const C*>(g.mean),
-      static_cast<const C*>(g.rstd), static_cast<C*>(g.scratch));
+      static_cast<const C*>(g.rstd), static_cast<double*>(g.scratch));
   const cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess) return error;
   NormColumnSumsKernel<T>
       <<<static_cast<unsigned>((shape.n + kWarp - 1) / kWarp), block, 0,
-         stream>>>(shape.n, slices, static_cast<const C*>(g.scratch),
+         stream>>>(shape.n, slices, static_cast<const double*>(g.scratch),
                    static_cast<T*>(g.grad_gamma), static_cast<T*>(g.grad_beta));
   return cudaGetLastError();
 }

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "flaggems/kernels/cuda/element.h"
 #include "flaggems/kernels/cuda/norm_shape.h"
 
 namespace flaggems {
@@ -38,11 +37,10 @@ inline int NormBackwardSlices(const NormShape& shape) {
   return slices < 1 ? 1 : static_cast<int>(slices);
 }
 
-inline size_t NormBackwardScratchBytes(const NormShape& shape,
-                                       Element element) {
+// Of the sums of a slice, in double.
+inline size_t NormBackwardScratchBytes(const NormShape& shape) {
   return static_cast<size_t>(NormBackwardSlices(shape)) * 2 *
-         static_cast<size_t>(shape.n) *
-         (element == Element::kFloat64 ? sizeof(double) : sizeof(float));
+         static_cast<size_t>(shape.n) * sizeof(double);
 }
 
 }  // namespace cuda

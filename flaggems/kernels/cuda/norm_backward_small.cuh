@@ -23,13 +23,30 @@ struct RowSums {
   C hx;  // of h x^
 };
 
+// Over the threads of a row, in double: the terms cancel, and what is left is
+// taken from each element.
 struct AddRowSums {
   template <typename C>
-  __device__ __forceinline__ RowSums<C> operator()(const RowSums<C>& a,
-                                                   const RowSums<C>& b) const {
+  __device__ __forceinline__ RowSums<double> operator()(
+      const RowSums<double>& a, const RowSums<C>& b) const {
     return {a.h + b.h, a.hx + b.hx};
   }
 };
+
+// rstd (grad gamma + rest), where the rest is what the row's means take off.
+// For float32 rounded once, but for the rest, which is small.
+template <typename T, typename C>
+__device__ __forceinline__ C GradIn(C grad, C gamma, C rest, C rstd) {
+  if constexpr (sizeof(T) == 4) {
+    const float scaled = grad * rstd;
+    const float low = fmaf(grad, rstd, -scaled);
+    // An overflow has no low part.
+    return fmaf(scaled, gamma,
+                fmaf(isfinite(low) ? low : 0.0f, gamma, rstd * rest));
+  } else {
+    return rstd * fma(grad, gamma, rest);
+  }
+}
 
 // Few short rows: all gradients by one launch, as launches are most of the
 // time. The first column_blocks blocks have kSmallColumns columns each, the
@@ -47,7 +64,7 @@ __device__ __forceinline__ void SmallColumns(int rows, int n, int first_column,
   constexpr int kStep = kSmallThreads / kAcross;
   constexpr int kUnroll = kWidth == 1 ? 8 : 4;
   constexpr int kWarps = kSmallThreads / kWarp;
-  __shared__ float shared[2][kWarps][kSmallColumns];
+  __shared__ double shared[2][kWarps][kSmallColumns];
   const T* const grad_out = static_cast<const T*>(g.grad_out);
   const T* const in = static_cast<const T*>(g.in);
   const float* const means = static_cast<const float*>(g.mean);
@@ -90,10 +107,10 @@ __device__ __forceinline__ void SmallColumns(int rows, int n, int first_column,
   for (int part = 0; part < (kRms ? 1 : 2); ++part) {
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
-      float sum = sums[part][j];
+      double sum = sums[part][j];
 #pragma unroll
       for (int mask = kWarp / 2; mask >= kAcross; mask /= 2) {
-        sum += __shfl_xor_sync(kFullWarp, sum, mask);
+        sum += ShuffleXor(sum, mask);
       }
       if (lane < kAcross) shared[part][thread / kWarp][x + j] = sum;
     }
@@ -104,10 +121,10 @@ __device__ __forceinline__ void SmallColumns(int rows, int n, int first_column,
   if (part >= (kRms ? 1 : 2) || first_column + at >= n) return;
   T* const out = static_cast<T*>(part == 0 ? g.grad_gamma : g.grad_beta);
   if (out == nullptr) return;
-  float sum = 0;
+  double sum = 0;
 #pragma unroll
   for (int w = 0; w < kWarps; ++w) sum += shared[part][w][at];
-  out[first_column + at] = FromCompute<T>(sum);
+  out[first_column + at] = FromCompute<T>(static_cast<float>(sum));
 }
 
 // grad_in of one row, by a warp.
@@ -136,9 +153,8 @@ __device__ __forceinline__ void SmallRow(int row, int n,
       gammas[i] = LoadVec<kWidth>(weights + at);
     }
   }
-  float h[kVectors][kWidth];
   float f[kVectors][kWidth];
-  RowSums<float> sums = {0, 0};
+  RowSums<double> sums = {0, 0};
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) {
     const int at = (lane + i * kWarp) * kWidth;
@@ -146,18 +162,20 @@ __device__ __forceinline__ void SmallRow(int row, int n,
     if (!kEarlyWeights && weights != nullptr) {
       gammas[i] = LoadVec<kWidth>(weights + at);
     }
+    RowSums<float> part = {0, 0};
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
-      h[i][j] = ToCompute(grads[i].at[j]);
-      if (weights != nullptr) h[i][j] *= ToCompute(gammas[i].at[j]);
+      float h = ToCompute(grads[i].at[j]);
+      if (weights != nullptr) h *= ToCompute(gammas[i].at[j]);
       f[i][j] = (ToCompute(elements[i].at[j]) - mean) * rstd;
-      if constexpr (!kRms) sums.h += h[i][j];
-      sums.hx = fmaf(h[i][j], f[i][j], sums.hx);
+      if constexpr (!kRms) part.h += h;
+      part.hx = fmaf(h, f[i][j], part.hx);
     }
+    sums = AddRowSums()(sums, part);
   }
   sums = WarpReduce(sums, AddRowSums());
-  const float mean_h = sums.h / static_cast<float>(n);
-  const float mean_hx = sums.hx / static_cast<float>(n);
+  const float mean_h = static_cast<float>(sums.h) / static_cast<float>(n);
+  const float mean_hx = static_cast<float>(sums.hx) / static_cast<float>(n);
   T* const out = static_cast<T*>(g.grad_in) + row * n;
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) {
@@ -166,8 +184,11 @@ __device__ __forceinline__ void SmallRow(int row, int n,
     Vec<T, kWidth> result;
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
+      const float gamma =
+          weights == nullptr ? 1.0f : ToCompute(gammas[i].at[j]);
       result.at[j] =
-          FromCompute<T>(rstd * fmaf(-f[i][j], mean_hx, h[i][j] - mean_h));
+          FromCompute<T>(GradIn<T>(float{ToCompute(grads[i].at[j])}, gamma,
+                                   fmaf(-f[i][j], mean_hx, -mean_h), rstd));
     }
     StoreVec<kWidth>(out + at, result);
   }

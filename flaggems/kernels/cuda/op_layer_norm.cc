@@ -111,7 +111,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm_backward(
   const NormShape shape = ShapeOf(rows, n);
   std::optional<Scratch> scratch;
   if (output_mask[1] || output_mask[2]) {
-    scratch.emplace(NormBackwardScratchBytes(shape, element));
+    scratch.emplace(NormBackwardScratchBytes(shape));
   }
   NormGradients gradients;
   gradients.grad_out = DataOf(dy);

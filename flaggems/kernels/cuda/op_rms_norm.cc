@@ -95,7 +95,7 @@ std::tuple<at::Tensor, at::Tensor> rms_norm_backward(
   const NormShape shape = ShapeOf(rows, n);
   std::optional<Scratch> scratch;
   if (output_mask[1]) {
-    scratch.emplace(NormBackwardScratchBytes(shape, element));
+    scratch.emplace(NormBackwardScratchBytes(shape));
   }
   NormGradients gradients;
   gradients.grad_out = DataOf(dy);

@@ -283,16 +283,19 @@ class RowTile {
   template <typename F>
   __device__ __forceinline__ void ForEach(F f) const {
 #pragma unroll
-    for (int i = 0; i < kVectors; ++i) {
-      const int at = Local(i);
-      if (at >= low_ && at + kWidth <= high_) {
+    for (int i = 0; i < kVectors; ++i) ForEachOf(i, f);
+  }
+  // The same for the items of one vector.
+  template <typename F>
+  __device__ __forceinline__ void ForEachOf(int vector, F f) const {
+    const int at = Local(vector);
+    if (at >= low_ && at + kWidth <= high_) {
 #pragma unroll
-        for (int j = 0; j < kWidth; ++j) f(i * kWidth + j);
-      } else if (ragged_) {
+      for (int j = 0; j < kWidth; ++j) f(vector * kWidth + j);
+    } else if (ragged_) {
 #pragma unroll
-        for (int j = 0; j < kWidth; ++j) {
-          if (at + j >= low_ && at + j < high_) f(i * kWidth + j);
-        }
+      for (int j = 0; j < kWidth; ++j) {
+        if (at + j >= low_ && at + j < high_) f(vector * kWidth + j);
       }
     }
   }
