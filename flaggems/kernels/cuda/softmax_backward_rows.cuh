@@ -14,15 +14,26 @@ namespace kernels {
 namespace cuda {
 namespace internal_softmax {
 
-// What a row is summed in, for gradients of type U. A log softmax takes a
-// product with the sum from the gradient: they cancel, and a float32 shows it.
-template <bool kLog, typename C, typename U>
-using RowSum = std::conditional_t<kLog && sizeof(U) >= 4, double, C>;
+// What a row is summed in, for gradients of type U. The sum, or a product with
+// it, is taken from each element's gradient: they cancel, and a float32 shows
+// it.
+template <typename C, typename U>
+using RowSum = std::conditional_t<(sizeof(U) >= 4), double, C>;
+
+// sum + grad (a softmax: grad * result).
+template <bool kLog, typename C, typename S>
+__device__ __forceinline__ S AddTerm(S sum, C grad, C result) {
+  if constexpr (kLog) {
+    return sum + grad;
+  } else {
+    return fma(S{grad}, S{result}, sum);
+  }
+}
 
 template <bool kLog, bool kFastExp, typename C, typename S>
 __device__ __forceinline__ C BackwardResult(C grad, C result, S sum) {
   if constexpr (!kLog) {
-    return result * (grad - sum);
+    return result * static_cast<C>(grad - sum);
   } else if constexpr (kFastExp) {
     constexpr float kLog2E = 1.4426950408889634f;
     return fmaf(-exp2f(result * kLog2E), sum, grad);
@@ -41,7 +52,7 @@ __device__ __forceinline__ void BackwardRow(Tile& tile, const T* grad_out,
   constexpr bool kFastExp = sizeof(U) == 2;
   C g[Tile::kItems];
   C y[Tile::kItems];
-  using S = RowSum<kLog, C, U>;
+  using S = RowSum<C, U>;
   S sums[2] = {0, 0};
   const int64_t chunks = kResident ? 1 : tile.chunks();
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
@@ -50,14 +61,15 @@ __device__ __forceinline__ void BackwardRow(Tile& tile, const T* grad_out,
     if (kResident || !kLog) tile.template Load<kResident>(result, C{0}, y);
 #pragma unroll
     for (int i = 0; i < Tile::kItems; ++i) {
-      if constexpr (kLog) {
-        sums[i % 2] += g[i];
-      } else {
-        sums[i % 2] = fma(g[i], y[i], sums[i % 2]);
-      }
+      sums[i % 2] = AddTerm<kLog>(sums[i % 2], g[i], y[i]);
     }
   }
   const S sum = tile.Reduce(sums[0] + sums[1], Sum(), S{0});
+  if constexpr (kResident && sizeof(S) > sizeof(C)) {
+    // So that doubles are made anew at the next use, and not held.
+#pragma unroll
+    for (int i = 0; i < Tile::kItems; ++i) asm volatile("" : "+f"(g[i]));
+  }
   for (int64_t chunk = chunks - 1; chunk >= 0; --chunk) {
     if constexpr (!kResident) {
       tile.SetChunk(chunk);
@@ -87,7 +99,7 @@ template <bool kLog, typename T, typename U, int kItems>
 __global__ void __launch_bounds__(1024)
     BackwardColumnsKernel(ColumnPlan plan, const T* grad_out, const T* result,
                           U* grad_in) {
-  __shared__ RowSum<kLog, Compute<T>, U> shared[1024];
+  __shared__ RowSum<Compute<T>, U> shared[1024];
   ColumnTile<T, kItems> tile(plan, shared);
   if (tile.chunks() == 1) {
     BackwardRow<kLog, true>(tile, grad_out, result, grad_in);
@@ -108,7 +120,7 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
   const uint4 zero = make_uint4(0, 0, 0, 0);
   row.Load(grad_out, zero, grads);
   row.Load(result, zero, results);
-  using S = RowSum<kLog, float, T>;
+  using S = RowSum<float, T>;
   S sums[2] = {0, 0};
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) {
@@ -119,11 +131,7 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
     Unpack<T>(results[i], y);
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
-      if constexpr (kLog) {
-        sums[j % 2] += g[j];
-      } else {
-        sums[j % 2] = fmaf(g[j], y[j], sums[j % 2]);
-      }
+      sums[j % 2] = AddTerm<kLog>(sums[j % 2], g[j], y[j]);
     }
   }
   const S sum = row.Reduce(sums[0] + sums[1], Sum(), S{0});
