@@ -32,7 +32,7 @@ struct GeluTanh {
   using C = None;
   explicit GeluTanh(const Number*) {}
   __device__ Compute<T> operator()(Compute<T> x) const {
-    return MulSigmoid<T>(x, GeluTanhArgument<T>(x));
+    return MulGeluTanhSigmoid<T>(x, x);
   }
 };
 
