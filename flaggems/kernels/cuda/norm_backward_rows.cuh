@@ -182,8 +182,7 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
 constexpr int kColumnThreads = 8;  // rows of threads of a block
 
 // Sums of a slice of the rows for kWidth columns a thread; written to
-// partials[slice][2][n]. Double but for what a thread adds up at a time: a few
-// rows of float32, all its rows of 16 bits.
+// partials[slice][2][n]. What a thread adds up is SumType; the rest is double.
 template <bool kRms, int kWidth, typename T>
 __global__ void __launch_bounds__(kWarp* kColumnThreads)
     NormColumnsKernel(int64_t rows, int64_t n, int64_t rows_per_slice,
@@ -192,33 +191,22 @@ __global__ void __launch_bounds__(kWarp* kColumnThreads)
                       const Compute<T>* __restrict__ rstds,
                       double* __restrict__ partials) {
   using C = Compute<T>;
-  constexpr bool kExact = sizeof(T) >= 4;
+  using A = SumType<T>;
   __shared__ double shared[kColumnThreads][kWarp * kWidth + 1];
   const int64_t column = (int64_t{blockIdx.x} * kWarp + threadIdx.x) * kWidth;
   const int64_t begin = blockIdx.y * rows_per_slice;
   const int64_t end =
       begin + rows_per_slice < rows ? begin + rows_per_slice : rows;
-  double sums[2][kWidth] = {};  // of gamma, of beta
-  C parts[2][kWidth] = {};
-  const auto take_parts = [&] {
-#pragma unroll
-    for (int part = 0; part < (kRms ? 1 : 2); ++part) {
-#pragma unroll
-      for (int j = 0; j < kWidth; ++j) {
-        sums[part][j] += parts[part][j];
-        parts[part][j] = 0;
-      }
-    }
-  };
+  A sums[2][kWidth] = {};  // of gamma, of beta
   if (column < n) {
     const auto add = [&](const Vec<T, kWidth>& g, const Vec<T, kWidth>& x,
-                         C mean, C rstd) {
+                         A mean, A rstd) {
 #pragma unroll
       for (int j = 0; j < kWidth; ++j) {
-        const C grad = ToCompute(g.at[j]);
-        parts[0][j] =
-            fma(grad, (ToCompute(x.at[j]) - mean) * rstd, parts[0][j]);
-        if constexpr (!kRms) parts[1][j] += grad;
+        const A grad = ToCompute(g.at[j]);
+        sums[0][j] =
+            fma(grad, (A{ToCompute(x.at[j])} - mean) * rstd, sums[0][j]);
+        if constexpr (!kRms) sums[1][j] += grad;
       }
     };
     constexpr int kUnroll = 4;
@@ -238,7 +226,6 @@ __global__ void __launch_bounds__(kWarp* kColumnThreads)
         const int64_t r = row + u * kColumnThreads;
         add(g[u], x[u], kRms ? C{0} : means[r], rstds[r]);
       }
-      if constexpr (kExact) take_parts();
     }
     for (; row < end; row += kColumnThreads) {
       const int64_t at = row * n + column;
@@ -246,7 +233,6 @@ __global__ void __launch_bounds__(kWarp* kColumnThreads)
           kRms ? C{0} : means[row], rstds[row]);
     }
   }
-  take_parts();
 #pragma unroll
   for (int part = 0; part < (kRms ? 1 : 2); ++part) {
     __syncthreads();

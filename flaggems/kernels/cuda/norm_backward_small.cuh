@@ -10,6 +10,7 @@
 
 #include "flaggems/kernels/cuda/block_reduce.cuh"
 #include "flaggems/kernels/cuda/norm_backward_shape.h"
+#include "flaggems/kernels/cuda/norm_data.cuh"
 #include "flaggems/kernels/cuda/numeric.cuh"
 
 namespace flaggems {
