@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "flaggems/kernels/cuda/element.h"
+#include "flaggems/kernels/cuda/split_exp.cuh"
 
 namespace flaggems {
 namespace kernels {
@@ -24,8 +25,6 @@ namespace cuda {
 template <typename T>
 inline constexpr bool kIsHalfWidth =
     std::is_same<T, __half>::value || std::is_same<T, __nv_bfloat16>::value;
-
-inline constexpr float kLog2E = 1.4426950408889634f;
 
 // 2^x within 2 ulp; subnormal results are right.
 __device__ __forceinline__ float Exp2Approx(float x) {
@@ -86,60 +85,6 @@ __device__ __forceinline__ Compute<T> Reciprocal(Compute<T> x) {
   }
 }
 
-// min(x, limit); NaN stays.
-__device__ __forceinline__ float AtMost(float x, float limit) {
-  float y;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(x), "f"(limit));
-  return y;
-}
-
-// exp(-x - low) as 2^k (1 + q), within 2^-26 of it; x in [0, kFarExp], low at
-// most an ulp of x. NaN: q is NaN.
-struct SplitExp {
-  float q;  // |q| < 0.42
-  int k;
-
-  __device__ __forceinline__ explicit SplitExp(float x, float low = 0) {
-    constexpr float kRound = 12582912.0f;  // 1.5 2^23: adding it rounds
-    const float shifted = fmaf(x, -kLog2E, kRound);
-    const float whole = shifted - kRound;
-    k = __float_as_int(shifted) - __float_as_int(kRound);
-    const float r = fmaf(whole, -0x1.62e430p-1f, -x);
-    SetQ(fmaf(whole, 0x1.05c610p-29f, r) - low);
-  }
-  __device__ __forceinline__ explicit SplitExp(double x) {
-    constexpr double kRound = 6755399441055744.0;  // 1.5 2^52
-    const double shifted = fma(x, -1.4426950408889634074, kRound);
-    k = __double2loint(shifted);
-    SetQ(
-        static_cast<float>(fma(shifted - kRound, -0.69314718055994530942, -x)));
-  }
-
-  // v 2^k: right where 2^k is subnormal and the product is not.
-  __device__ __forceinline__ float Scale(float v, int k) const {
-    const int half = k >> 1;
-    return v * Power(half) * Power(k - half);
-  }
-  // 2^k for k in [-126, 127], 0 for -127.
-  __device__ __forceinline__ static float Power(int k) {
-    return __int_as_float((k << 23) + 0x3f800000);
-  }
-
- private:
-  __device__ __forceinline__ void SetQ(float r) {
-    // (exp(r) - 1 - r) / r^2 for |r| <= ln(2) / 2.
-    float p = 0x1.a15232p-13f;
-    p = fmaf(p, r, 0x1.6d43d6p-10f);
-    p = fmaf(p, r, 0x1.1110c6p-7f);
-    p = fmaf(p, r, 0x1.5554e8p-5f);
-    p = fmaf(p, r, 0x1.555556p-3f);
-    p = fmaf(p, r, 0.5f);
-    q = fmaf(r * r, p, r);
-  }
-};
-// exp(-kFarExp) has k = -254: Scale makes 0 of it, and of nothing that is not.
-inline constexpr float kFarExp = 176.1f;
-
 // v / (1 + exp(x)) if `negative`, else v / (1 + exp(-x)), for x of type float
 // or double in [0, kFarExp]: within 0.8 ulp and the rounding of a product with
 // v.
@@ -156,7 +101,7 @@ __device__ __forceinline__ float MulSigmoidExact(float v, X x, bool negative) {
   // inverse (1 + rest), times exp(-x) = 2^k (1 + q) if negative.
   const float q = negative ? e.q : 0.0f;
   const float sigmoid = fmaf(inverse, fmaf(q, rest, rest) + q, inverse);
-  return e.Scale(v * sigmoid, negative ? e.k : 0);
+  return SplitExp::Scale(v * sigmoid, negative ? e.k : 0);
 }
 
 // v / (1 + exp(-x)), by exp(-|x|), which does not overflow: tails down to the
@@ -371,7 +316,8 @@ __device__ __forceinline__ float MulGeluGradient(float grad, float x) {
   p = fmaf(p, t, 0x1.3343c6p-4f);
   p = fmaf(p, t, 0x1.9883f8p-2f);
   // Infinite x: NaN, as of x times 0.
-  const float w = e.Scale(fmaf(e.q, p, p) * ((kZero - a) + kZeroLow), e.k);
+  const float w =
+      SplitExp::Scale(fmaf(e.q, p, p) * ((kZero - a) + kZeroLow), e.k);
   if (x < 0.0f) return grad * w;
   // Rounded once; infinities would cancel.
   return isfinite(grad) ? fmaf(-w, grad, grad) : grad * (1.0f - w);
