@@ -119,6 +119,18 @@ INSTANTIATE_TEST_SUITE_P(
          "tolerance is \"budget\" and reference_dtype is \"same\": a budget "
          "judges against a float64 reference; set reference_dtype to double, "
          "or tolerance to fixed (profile strict has budget and double)"},
+        {"DeviceInTheProfileOriginal",
+         {"--precision_reference=device"},
+         {},
+         "tolerance is \"fixed\" and reference is \"device\": fixed tolerances "
+         "are judged on the CPU alone; set reference to cpu, or tolerance to "
+         "budget and reference_dtype to double (profile strict has both)"},
+        {"DeviceOfTheEnvironmentInTheProfileOriginal",
+         {"--precision_profile=original"},
+         {"FLAGGEMS_PRECISION_REFERENCE=auto"},
+         "tolerance is \"fixed\" and reference is \"auto\": fixed tolerances "
+         "are judged on the CPU alone; set reference to cpu, or tolerance to "
+         "budget and reference_dtype to double (profile strict has both)"},
         {"BadEnvironmentNamesVariable",
          {},
          {"FLAGGEMS_PRECISION_RTOL=abc"},

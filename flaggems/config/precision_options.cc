@@ -1,6 +1,7 @@
 #include "flaggems/config/precision_options.h"
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "flaggems/config/options_table.h"
 #include "flaggems/core/status_macros.h"
 
@@ -38,8 +39,23 @@ absl::Status PrecisionOptions::Validate() const {
     return absl::InvalidArgumentError(
         "tolerance is \"fixed\" and reference_dtype is \"double\": fixed "
         "tolerances compare with the native kernel in the call's own types; "
-        "set "
-        "reference_dtype to same, or tolerance to budget");
+        "set reference_dtype to same, or tolerance to budget");
+  }
+  if (tolerance == ToleranceModel::kFixed &&
+      reference != ReferencePlace::kCpu) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "tolerance is \"fixed\" and reference is \"",
+        reference == ReferencePlace::kAuto ? "auto" : "device",
+        "\": fixed tolerances are judged on the CPU alone; set reference to "
+        "cpu, or tolerance to budget and reference_dtype to double (profile "
+        "strict has both)"));
+  }
+  if (tolerance == ToleranceModel::kFixed && !policy_file.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "tolerance is \"fixed\" and policy_file is \"", policy_file,
+        "\": its rows are error budgets, which fixed tolerances do not use; "
+        "leave policy_file out, or set tolerance to budget and reference_dtype "
+        "to double (profile strict has both)"));
   }
   return absl::OkStatus();
 }

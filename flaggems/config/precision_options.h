@@ -62,7 +62,7 @@ struct PrecisionOptions {
   // are all on one CUDA device are screened there in float64 by the native
   // kernel, and only what the screen does not accept is judged on the CPU.
   // kAuto: the device where a native kernel for it exists and the call is large
-  // enough to win, else the CPU.
+  // enough to win, else the CPU. Both need tolerance kBudget.
   ReferencePlace reference = ReferencePlace::kCpu;
 
   // kFirst: at most max_checks calls of each operator are checked. kSpread: so
@@ -128,8 +128,9 @@ struct PrecisionOptions {
   std::vector<std::string> skip;
   std::vector<std::string> no_skip;
 
-  // A file of rows that come before those of the table of error budgets, and a
-  // file of accepted failures. Empty: none. Their forms are in docs/flags.md.
+  // A file of rows that come before those of the table of error budgets (of
+  // tolerance kBudget alone), and a file of accepted failures. Empty: none.
+  // Their forms are in docs/flags.md.
   std::string policy_file;
   std::string suppressions;
 

@@ -49,6 +49,10 @@ TEST_P(ValidateTest, NamesFieldValueAndWhatIsAllowed) {
 
 using P = PrecisionOptions;
 constexpr char kTolerance[] = "; it must be finite and not negative";
+constexpr char kOnTheCpuAlone[] =
+    ": fixed tolerances are judged on the CPU alone; set reference to cpu, or "
+    "tolerance to budget and reference_dtype to double (profile strict has "
+    "both)";
 constexpr char kNames[] =
     "; it must be operator names such as \"mm\", \"add.Tensor\", "
     "\"aten::add.out\"";
@@ -116,6 +120,18 @@ INSTANTIATE_TEST_SUITE_P(
          "tolerance is \"fixed\" and reference_dtype is \"double\": fixed "
          "tolerances compare with the native kernel in the call's own types; "
          "set reference_dtype to same, or tolerance to budget"},
+        {"FixedOnADevice", [](P* o) { o->reference = ReferencePlace::kDevice; },
+         std::string("tolerance is \"fixed\" and reference is \"device\"") +
+             kOnTheCpuAlone},
+        {"FixedWhereItCostsLess",
+         [](P* o) { o->reference = ReferencePlace::kAuto; },
+         std::string("tolerance is \"fixed\" and reference is \"auto\"") +
+             kOnTheCpuAlone},
+        {"FixedWithAPolicyFile", [](P* o) { o->policy_file = "rows.tsv"; },
+         "tolerance is \"fixed\" and policy_file is \"rows.tsv\": its rows are "
+         "error budgets, which fixed tolerances do not use; leave policy_file "
+         "out, or set tolerance to budget and reference_dtype to double "
+         "(profile strict has both)"},
         {"Format", [](P* o) { o->format = static_cast<LogFormat>(7); },
          "format is \"LogFormat(7)\"; it must be one of auto, text, jsonl"},
         {"SkipEmptyName",
@@ -145,6 +161,11 @@ TEST(ValidateLimitsTest, BudgetGoesWithDouble) {
   options.reference_dtype = ReferenceDtype::kDouble;
   options.tolerance = ToleranceModel::kBudget;
   EXPECT_THAT(options.Validate(), IsOk());
+  options.policy_file = "rows.tsv";
+  for (const auto place : {ReferencePlace::kDevice, ReferencePlace::kAuto}) {
+    options.reference = place;
+    EXPECT_THAT(options.Validate(), IsOk());
+  }
 }
 
 TEST(OriginalTest, HasTheDefaultsOfTheOriginal) {
@@ -320,6 +341,15 @@ TEST(ResolveOptionsTest, FieldsThatDoNotGoTogetherAreRefused) {
   EXPECT_THAT(resolve("original",
                       {{"tolerance", "budget"}, {"reference_dtype", "double"}}),
               IsOk());
+  const auto place =
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("set reference to cpu, or tolerance to budget"));
+  EXPECT_THAT(resolve("original", {{"reference", "device"}}), place);
+  EXPECT_THAT(resolve("strict", {{"tolerance", "fixed"},
+                                 {"reference_dtype", "same"},
+                                 {"reference", "auto"}}),
+              place);
+  EXPECT_THAT(resolve("strict", {{"reference", "device"}}), IsOk());
   EXPECT_THAT(resolve("strict", {{"tolerance", "fixed"}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("set reference_dtype to same")));

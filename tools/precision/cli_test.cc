@@ -235,6 +235,13 @@ INSTANTIATE_TEST_SUITE_P(
         {"NanTolerance", "run $DATA/tiny.pt2 --precision_atol=nan", 2, "atol"},
         {"NegativeMaxChecks", "run $DATA/tiny.pt2 --precision_max_checks=-1", 2,
          "max_checks"},
+        {"ReferenceElsewhereThanTheModel",
+         "run $DATA/tiny.pt2 --precision_reference=device", 2,
+         "the model runs on the CPU; add --device=cuda"},
+        {"ReferenceOfFixedTolerances",
+         "run $DATA/tiny.pt2 --precision_reference=auto "
+         "--precision_profile=original",
+         2, "tolerance is \"fixed\" and reference is \"auto\""},
         {"MissingModel", "run $TMP/none.pt", 3, "none.pt"},
         {"Directory", "run $TMP", 3, "is a directory"},
         {"Text", "run $TMP/text.pt", 3, "not a model file"},

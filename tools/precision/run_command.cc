@@ -236,6 +236,11 @@ int Run(const std::vector<std::string>& arguments) {
   options->summary_at_exit = false;
 
   const c10::Device device = *RunDevice();
+  if (options->reference == ReferencePlace::kDevice && device.is_cpu()) {
+    return Fail(kExitUsage,
+                "--precision_reference=device: the model runs on the CPU; add "
+                "--device=cuda, or use --precision_reference=cpu or auto");
+  }
   absl::StatusOr<std::unique_ptr<Model>> model =
       LoadModel(arguments[0], device);
   if (!model.ok()) return Fail(kExitNotRun, model.status());

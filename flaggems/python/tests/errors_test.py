@@ -37,6 +37,12 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "fields that do not go together": (
         check(tolerance="budget"), ValueError, "reference_dtype",
     ),
+    "a device in the profile original": (
+        check(reference="device"), ValueError, '"fixed" and reference is "device"',
+    ),
+    "a policy file in the profile original": (
+        check(policy_file="x.tsv"), ValueError, '"fixed" and policy_file is "x.tsv"',
+    ),
     "value of no known type": (check(max_checks=object()), ValueError, "max_checks is"),
     "list of numbers": (check(skip=[1]), ValueError, "skip is .1.; give a list"),
     "list that is a number": (check(no_skip=1), ValueError, "no_skip is 1; give"),
@@ -78,7 +84,9 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "log below a file": (check(path="/dev/null/x.log"), OSError, "/dev/null"),
     "log is a folder": (check(path="/"), ValueError, 'path "/" is that of a dir'),
     "policy file missing": (
-        check(policy_file="/none.tsv"), OSError, "policy_file: cannot read .*/none.tsv",
+        check(profile="strict", policy_file="/none.tsv"),
+        OSError,
+        "policy_file: cannot read .*/none.tsv",
     ),
     "kernel unknown": (
         lambda: flaggems.only_enable(["mn"], registrar=CHECKED),
