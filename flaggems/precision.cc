@@ -23,6 +23,7 @@
 #include "flaggems/core/status_macros.h"
 #include "flaggems/log_setup.h"
 #include "flaggems/only_copy.h"
+#include "flaggems/option_warnings.h"
 #include "flaggems/policy/budget_table.h"
 #include "flaggems/policy/policy.h"
 #include "flaggems/policy/skip_rules.h"
@@ -35,6 +36,7 @@
 #include "flaggems/registry/kernel_registry.h"
 #include "flaggems/registry/register_kernel.h"
 #include "flaggems/screen/costs.h"
+#include "flaggems/screen/screen.h"
 #include "flaggems/session_options.h"
 
 namespace flaggems {
@@ -141,6 +143,16 @@ void WarnOfMissingDevice(const std::string& backend) {
                   "process");
 }
 
+// What this process can do of `options`. Looks for a device only where they
+// ask for one.
+Abilities AbilitiesFor(const PrecisionOptions& options) {
+  Abilities abilities;
+  if (options.reference == ReferencePlace::kCpu) return abilities;
+  abilities.device_checks = RegisteredScreenMaker() != nullptr;
+  abilities.cuda_device = HasDevice(c10::DispatchKey::CUDA);
+  return abilities;
+}
+
 }  // namespace
 
 struct Registration::State {
@@ -187,6 +199,7 @@ absl::Status EnablePrecisionCheck(const PrecisionOptions& options) {
   session.rank = JobRank();
   FG_ASSIGN_OR_RETURN(std::unique_ptr<RecordSink> sink,
                       OpenLog(options, session.rank));
+  WarnOnce(OptionWarnings(options, AbilitiesFor(options)));
   Precision::Instance().Settle();
   TotalScreenCosts().Reset();
   Precision::Instance().Start(

@@ -3,6 +3,7 @@
 #include "flaggems/precision.h"
 
 #include <ATen/ATen.h>
+#include <c10/util/Exception.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/library.h>
@@ -588,6 +589,34 @@ TEST_F(StrictTest, ErrorsInFilesNameFileAndLine) {
   EXPECT_THAT(EnablePrecisionCheck(options_).message(),
               AllOf(HasSubstr("policy_file"), HasSubstr("there_is_none")));
   EXPECT_FALSE(PrecisionCheckEnabled());
+}
+
+class Warnings : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning& warning) override {
+    texts.push_back(warning.msg());
+  }
+  std::vector<std::string> texts;
+};
+
+// This program does not link //flaggems:device_checks.
+TEST_F(StrictTest, AReferenceOnADeviceThatCannotBeIsSaidOnce) {
+  Warnings warnings;
+  const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
+  ASSERT_THAT(EnablePrecisionCheck(options_), IsOk());
+  EXPECT_THAT(warnings.texts, IsEmpty());
+  options_.reference = ReferencePlace::kDevice;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_THAT(EnablePrecisionCheck(options_), IsOk());
+  }
+  EXPECT_THAT(warnings.texts,
+              ElementsAre(AllOf(HasSubstr("reference is device"),
+                                HasSubstr("are checked on the CPU"),
+                                HasSubstr("//flaggems:device_checks"))));
+  const auto observed = Observe(observe_);
+  ASSERT_THAT(observed, IsOk());
+  at::erf(x_);
+  EXPECT_EQ(SummaryOf("erf").passed, 1);
 }
 
 }  // namespace
