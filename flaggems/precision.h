@@ -53,9 +53,11 @@ namespace flaggems {
 
 // Configures the check and opens its log. Called again, it reconfigures: the
 // old log is closed, all counts and reports start anew. Kernels that are
-// enabled already are checked from now on.
+// enabled already are checked from now on. An option that was set and has no
+// effect is told by one warning of torch's, docs/flags.md has which.
 //
-// kInvalidArgument  an option is out of range; names field and value
+// kInvalidArgument  an option is out of range, or two do not go together; names
+//                   fields and values
 // other codes       the log cannot be written; names path and cause. The
 //                   former configuration stays in force then.
 absl::Status EnablePrecisionCheck(const PrecisionOptions& options = {});

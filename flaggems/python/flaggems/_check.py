@@ -84,7 +84,7 @@ def enable_precision_check(
       reference (str, "cpu"): where the reference is computed: "cpu"; "device",
         calls whose tensors are all on one CUDA device are screened there, and
         judged on the CPU if the screen does not accept them; "auto", the device
-        where that costs less.
+        where that costs less. The latter two go with tolerance="budget" alone.
       throttle (str, "first" / "spread"): which calls are checked: the first
         max_checks of each operator, or some over the whole run.
       max_numel (int, 1000000 / 0): calls with a tensor of more elements are
@@ -109,15 +109,19 @@ def enable_precision_check(
         "add.Tensor": any iterable, or one text with commas.
       no_skip (names of operators, none): operators to check although the skip
         list has them.
-      policy_file (path, none): error budgets of your own, docs/flags.md.
+      policy_file (path, none): error budgets of your own, docs/flags.md; with
+        tolerance="budget" alone.
       suppressions (path, none): accepted failures, docs/flags.md.
 
     Cost: a checked call takes the kernel's time, that of one native CPU run (in
     the profile "strict" two to ten), and a copy of its arguments: for
     development, not for production.
 
+    An option that was set and has no effect is told by one warning of torch's.
+
     Raises:
-      ValueError: an option is not allowed; the message names it.
+      ValueError: an option is not allowed, or two do not go together; the message
+        names them.
       TypeError: there is no option of that name; names the nearest ones.
       OSError: the log, or a file that an option names, cannot be opened.
       After any of them the former configuration stays in force.
