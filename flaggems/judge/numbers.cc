@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
+#include "absl/strings/string_view.h"
 #include "flaggems/aten/array_view_of.h"
 #include "flaggems/aten/at_parallel_for.h"
 #include "flaggems/aten/dtype_of.h"
@@ -27,6 +27,7 @@
 #include "flaggems/comparator/ulp.h"
 #include "flaggems/core/status_macros.h"
 #include "flaggems/judge/describe_comparison.h"
+#include "flaggems/judge/op_names.h"
 #include "flaggems/judge/value_budget.h"
 #include "flaggems/statistics/rounding_bias.h"
 
@@ -35,12 +36,6 @@ namespace {
 
 // Optimisers with decaying averages.
 constexpr absl::string_view kAveraging[] = {"_fused_adam", "_fused_adamw"};
-
-template <size_t kSize>
-bool Names(const absl::string_view (&names)[kSize], absl::string_view name) {
-  return std::find(std::begin(names), std::end(names),
-                   absl::StripSuffix(name, "_")) != std::end(names);
-}
 
 at::Tensor WideTensor(const c10::IValue& value) {
   at::Tensor wide = ToHost(AsTensor(value));
@@ -333,7 +328,7 @@ class NumberJudge {
         return Describe(again, *want);
       }
       if (type == c10::kFloat) {
-        if (Names(kAveraging, call_.op.traits.key.name)) {
+        if (HasOp(kAveraging, call_.op.traits.key.name)) {
           AddRoundingOfBetas();
         }
         FG_ASSIGN_OR_RETURN(const Comparison between,

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "flaggems/aten/visit_tensors.h"
+#include "flaggems/judge/op_names.h"
 #include "flaggems/judge/terms.h"
 #include "flaggems/policy/budget_table.h"
 
@@ -62,19 +62,13 @@ constexpr absl::string_view kRoundsBetween[] = {
     "_scaled_dot_product_flash_attention",
 };
 
-template <size_t kSize>
-bool Names(const absl::string_view (&names)[kSize], absl::string_view name) {
-  return std::find(std::begin(names), std::end(names),
-                   absl::StripSuffix(name, "_")) != std::end(names);
-}
-
 // Roundoff of what products may make of their float32 inputs by the program's
 // own choice; 0 if it chose nothing.
 double AllowedInputRoundoff(const KernelCall& call, c10::ScalarType type) {
   if (type != c10::kFloat && type != c10::kComplexFloat) return 0;
   const at::Context& context = at::globalContext();
   const std::string& name = call.op.traits.key.name;
-  if (Names(kProducts, name)) {
+  if (HasOp(kProducts, name)) {
     if (context.float32MatmulPrecision() ==
         at::Float32MatmulPrecision::MEDIUM) {
       return 0x1p-8;
@@ -85,7 +79,7 @@ double AllowedInputRoundoff(const KernelCall& call, c10::ScalarType type) {
     }
   }
   // The default of cuDNN's switch is on, and means devices only.
-  if (Names(kConvolutions, name) && !call.on_host && context.allowTF32CuDNN()) {
+  if (HasOp(kConvolutions, name) && !call.on_host && context.allowTF32CuDNN()) {
     return 0x1p-10;
   }
   return 0;
@@ -184,8 +178,8 @@ Budget BaseBudget(const KernelCall& call, const at::Tensor& got,
     budget.n = TermsOf(call, got);
     // Tensor cores truncate: 0.11 n units on positive data.
     if (!call.on_host && IsReducedPrecision(got.scalar_type()) &&
-        (Names(kProducts, call.op.traits.key.name) ||
-         Names(kConvolutions, call.op.traits.key.name))) {
+        (HasOp(kProducts, call.op.traits.key.name) ||
+         HasOp(kConvolutions, call.op.traits.key.name))) {
       budget.l += 0.25;
     }
   }
@@ -250,7 +244,7 @@ double NativeLoss(const KernelCall& call, const at::Tensor& got,
 
 bool MayLoseAsNative(const KernelCall& call) {
   return call.op.native ||
-         (!call.on_host && Names(kRoundsBetween, call.op.traits.key.name));
+         (!call.on_host && HasOp(kRoundsBetween, call.op.traits.key.name));
 }
 
 }  // namespace flaggems
