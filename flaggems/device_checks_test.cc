@@ -12,79 +12,24 @@
 #include <gtest/gtest.h>
 #include <torch/library.h>
 
-#include <fstream>
 #include <functional>
 #include <map>
-#include <memory>
-#include <optional>
 #include <ostream>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "flaggems/precision.h"
+#include "flaggems/testutil.h"
 
 namespace flaggems {
 namespace {
 
 using testing::HasSubstr;
 
-const at::TensorOptions& Cuda() {
-  static const auto& options = *new at::TensorOptions(at::kCUDA);
-  return options;
-}
-
-class DeviceChecksTest : public testing::Test {
+class DeviceChecksTest : public CudaCheckTest {
  protected:
-  void SetUp() override {
-    if (!at::hasCUDA()) {
-      GTEST_SKIP() << "this machine has no GPU that torch can use";
-    }
-    at::globalContext().setAllowTF32CuBLAS(false);
-  }
-  void TearDown() override { DisablePrecisionCheck(); }
-
-  // Checks every call of `ops` on the device; what was logged is in log().
-  void Check(std::vector<std::string> ops,
-             const std::function<void(PrecisionOptions&)>& change = nullptr) {
-    PrecisionOptions options = PrecisionOptions::Strict();
-    options.max_checks = 1'000'000;
-    options.max_numel = 0;
-    options.log_once = false;
-    options.reference = ReferencePlace::kDevice;
-    options.summary_at_exit = false;
-    path_ = testing::TempDir() + "/device_checks_" +
-            testing::UnitTest::GetInstance()->current_test_info()->name();
-    options.path = path_;
-    if (change) change(options);
-    ASSERT_TRUE(EnablePrecisionCheck(options).ok());
-    ObserveOptions observe;
-    observe.include = std::move(ops);
-    observe.device = "cuda";
-    absl::StatusOr<Registration> registration = Observe(observe);
-    ASSERT_TRUE(registration.ok()) << registration.status();
-    registration_ = *std::move(registration);
-  }
-
-  // Ends the check.
-  std::string Log() {
-    registration_ = Registration();
-    DisablePrecisionCheck();
-    std::ostringstream text;
-    text << std::ifstream(path_).rdbuf();
-    return text.str();
-  }
-
-  static OpSummary SummaryOf(const std::string& op) {
-    for (const OpSummary& summary : PrecisionSummary()) {
-      if (summary.op == op) return summary;
-    }
-    return {};
-  }
-
-  std::string path_;
-  Registration registration_;
+  DeviceChecksTest() : CudaCheckTest(ReferencePlace::kDevice) {}
 };
 
 // ---- right kernels --------------------------------------------------------

@@ -11,55 +11,17 @@
 #include <torch/library.h>
 
 #include <cstdint>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "flaggems/precision.h"
+#include "flaggems/testutil.h"
 
 namespace flaggems {
 namespace {
 
-const at::TensorOptions& Cuda() {
-  static const auto& options = *new at::TensorOptions(at::kCUDA);
-  return options;
-}
-
-class HostJudgedChecksTest : public testing::Test {
+class HostJudgedChecksTest : public CudaCheckTest {
  protected:
-  void SetUp() override {
-    if (!at::hasCUDA()) {
-      GTEST_SKIP() << "this machine has no GPU that torch can use";
-    }
-    at::globalContext().setAllowTF32CuBLAS(false);
-  }
-  void TearDown() override { DisablePrecisionCheck(); }
-
-  void Check(std::vector<std::string> ops) {
-    PrecisionOptions options = PrecisionOptions::Strict();
-    options.max_checks = 1'000'000;
-    options.max_numel = 0;
-    options.log_once = false;
-    options.reference = ReferencePlace::kCpu;
-    options.summary_at_exit = false;
-    options.path = testing::TempDir() + "/host_judged_checks";
-    ASSERT_TRUE(EnablePrecisionCheck(options).ok());
-    ObserveOptions observe;
-    observe.include = std::move(ops);
-    observe.device = "cuda";
-    absl::StatusOr<Registration> registration = Observe(observe);
-    ASSERT_TRUE(registration.ok()) << registration.status();
-    registration_ = *std::move(registration);
-  }
-
-  static OpSummary SummaryOf(const std::string& op) {
-    for (const OpSummary& summary : PrecisionSummary()) {
-      if (summary.op == op) return summary;
-    }
-    return {};
-  }
-
-  Registration registration_;
+  HostJudgedChecksTest() : CudaCheckTest(ReferencePlace::kCpu) {}
 };
 
 TEST_F(HostJudgedChecksTest, RightCallsPassWhateverTheProgramWritesLater) {

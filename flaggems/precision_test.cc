@@ -22,6 +22,7 @@
 #include "absl/strings/str_split.h"
 #include "flaggems/core/status_testutil.h"
 #include "flaggems/registry/register_kernel.h"
+#include "flaggems/testutil.h"
 
 namespace flaggems {
 namespace {
@@ -88,13 +89,6 @@ class PrecisionTest : public testing::Test {
     std::vector<std::string> lines;
     for (std::string line; std::getline(file, line);) lines.push_back(line);
     return lines;
-  }
-
-  static OpSummary SummaryOf(const std::string& op) {
-    for (const OpSummary& summary : PrecisionSummary()) {
-      if (summary.op == op) return summary;
-    }
-    return OpSummary();
   }
 
   PrecisionOptions options_;

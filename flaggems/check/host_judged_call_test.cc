@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <torch/library.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,19 +15,16 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/time/time.h"
-#include "flaggems/aten/op_traits_of.h"
-#include "flaggems/check/checked_kernel.h"
-#include "flaggems/check/checked_op.h"
-#include "flaggems/reference/native_cpu_reference.h"
+#include "flaggems/check/testutil.h"
+#include "flaggems/reference/reference.h"
 #include "flaggems/registry/check_scope.h"
 #include "flaggems/screen/host_copy_screen.h"
 #include "flaggems/screen/screen.h"
-#include "flaggems/sink/memory_sink.h"
 #include "flaggems/testing/fake_device.h"
 
 namespace flaggems {
@@ -37,7 +33,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
-using Stack = torch::jit::Stack;
 
 // The CPU's kernel, which computes calls whose first element is held only once
 // they are let go.
@@ -130,94 +125,27 @@ class DecliningMaker final : public ScreenMaker {
   bool ready = true;
 };
 
-class HostJudgedCallTest : public testing::Test {
+class HostJudgedCallTest : public FakeDeviceCallTest {
  protected:
   HostJudgedCallTest() { Start(); }
-  ~HostJudgedCallTest() override {
-    if (runtime_ != nullptr) runtime_->pending().Drain();
-    RegisterScreenMaker(nullptr);
-  }
 
-  void Start(const char* name = "neg",
+  void Start(const std::string& name = "neg",
              ReferencePlace place = ReferencePlace::kCpu,
              int64_t memory_limit = 0) {
-    auto sink = std::make_unique<MemorySink>();
-    sink_ = sink.get();
-    CheckSessionOptions options;
-    options.policy.max_checks = 100000;
-    options.policy.log_once = false;
-    options.profile = "strict";
-    options.tolerance_model = ToleranceModel::kBudget;
-    options.reference = place;
+    CheckSessionOptions options = EveryCall(place);
     options.memory_limit = memory_limit;
-    runtime_->Start(std::make_shared<CheckSession>(std::move(options),
-                                                   std::move(sink), &clock_));
-    const OpKey key{"aten", name, ""};
-    handle_ = FindOperator(key);
-    auto op = std::make_shared<CheckedOp>(*handle_);
-    op->ledger = runtime_->ledgers().Get(key);
-    op->gate = std::make_shared<Gate>(
-        *handle_, op->ledger->counter(Verdict::kSkipDisabled));
-    op->kernel = c10::KernelFunction::makeFromBoxedFunctor(
-        std::make_unique<Kernel>(this));
-    reference_ = std::make_shared<HeldReference>(*NativeCpuReference(*handle_));
-    op->judged.reference = ReferenceSource(reference_);
-    ledger_ = op->ledger;
-    checked_ = MakeCheckedKernel(op, runtime_.get());
-    runtime_->Add(op);
+    FakeDeviceCallTest::Start(name, std::move(options));
   }
 
-  // -x, but for `wrong` a zero in place of the last element.
-  at::Tensor Call(const at::Tensor& x, bool wrong = false) {
-    return CallOnDevice(ToFakeDevice(x), wrong);
-  }
-  at::Tensor CallOnDevice(const at::Tensor& x, bool wrong = false) {
-    wrong_ = wrong;
-    Stack stack = {x};
-    checked_.callBoxed(
-        *handle_, c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), &stack);
-    return stack[0].toTensor();
+  std::shared_ptr<const Reference> ReferenceOf(
+      const c10::OperatorHandle& op) final {
+    reference_ =
+        std::make_shared<HeldReference>(FakeDeviceCallTest::ReferenceOf(op));
+    return reference_;
   }
 
-  PendingQueue& pending() { return runtime_->pending(); }
-  int64_t Count(Verdict verdict) const { return ledger_->count(verdict); }
-  std::vector<int64_t> FailedCalls() const {
-    std::vector<int64_t> calls;
-    for (const CheckRecord& record : sink_->records()) {
-      calls.push_back(record.call);
-    }
-    return calls;
-  }
-
-  struct Kernel : public c10::OperatorKernel {
-    explicit Kernel(HostJudgedCallTest* test) : test(test) {}
-    void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
-                    Stack* stack) {
-      if (test->throws_) TORCH_CHECK(false, "no");
-      const at::Tensor x = stack->back().toTensor();
-      const std::string name = op.schema().name();
-      if (name == "aten::alias") {
-        stack->back() = x.view(x.sizes());
-        return;
-      }
-      at::Tensor y = name == "aten::neg_" ? x : at::empty_like(x);
-      CpuAliasOf(y).copy_(-CpuAliasOf(x));
-      if (test->wrong_) CpuAliasOf(y).view(-1)[-1].fill_(0);
-      stack->back() = y;
-    }
-    HostJudgedCallTest* const test;
-  };
-
-  FixedClock clock_{absl::FromUnixSeconds(1747648801)};
-  std::unique_ptr<CheckRuntime> runtime_ = std::make_unique<CheckRuntime>();
   DecliningMaker declining_;
-  MemorySink* sink_ = nullptr;
-  std::optional<c10::OperatorHandle> handle_;
   std::shared_ptr<HeldReference> reference_;
-  OpLedger* ledger_ = nullptr;
-  c10::BoxedKernel checked_;
-  bool wrong_ = false;
-  bool throws_ = false;
 };
 
 // Three elements; the first is what HeldReference knows the call by.

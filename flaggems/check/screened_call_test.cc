@@ -4,28 +4,19 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/library.h>
 
 #include <atomic>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
-#include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/time/time.h"
-#include "flaggems/aten/op_traits_of.h"
 #include "flaggems/aten/snapshot.h"
-#include "flaggems/check/checked_kernel.h"
-#include "flaggems/check/checked_op.h"
-#include "flaggems/reference/native_cpu_reference.h"
+#include "flaggems/check/testutil.h"
 #include "flaggems/registry/check_scope.h"
 #include "flaggems/screen/screen.h"
-#include "flaggems/sink/memory_sink.h"
 #include "flaggems/testing/fake_device.h"
 
 namespace flaggems {
@@ -34,7 +25,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
-using Stack = torch::jit::Stack;
 
 // What one screen does, and what was asked of it.
 struct Script {
@@ -119,85 +109,21 @@ class ScriptedMaker final : public ScreenMaker {
   mutable size_t next_ = 0;
 };
 
-class ScreenedCallTest : public testing::Test {
+class ScreenedCallTest : public FakeDeviceCallTest {
  protected:
-  void SetUp() override { RegisterScreenMaker(&screens_); }
-  void TearDown() override {
-    runtime_.pending().Drain();
-    RegisterScreenMaker(nullptr);
-  }
+  ScreenedCallTest() { RegisterScreenMaker(&screens_); }
 
   void Start(ReferencePlace place = ReferencePlace::kDevice,
              OnFailure on_failure = OnFailure::kLog, double time_fraction = 0) {
-    auto sink = std::make_unique<MemorySink>();
-    sink_ = sink.get();
-    CheckSessionOptions options;
-    options.policy.max_checks = 1000;
-    options.policy.log_once = false;
-    options.profile = "strict";
-    options.tolerance_model = ToleranceModel::kBudget;
+    CheckSessionOptions options = EveryCall(place);
     options.on_failure = on_failure;
-    options.reference = place;
     options.time_fraction = time_fraction;
     options.time_budget_clock = [this] { return now_; };
-    runtime_.Start(std::make_shared<CheckSession>(std::move(options),
-                                                  std::move(sink), &clock_));
-    const OpKey key{"aten", "neg", ""};
-    handle_ = FindOperator(key);
-    auto op = std::make_shared<CheckedOp>(*handle_);
-    op->ledger = runtime_.ledgers().Get(key);
-    op->gate = std::make_shared<Gate>(
-        *handle_, op->ledger->counter(Verdict::kSkipDisabled));
-    op->kernel = c10::KernelFunction::makeFromBoxedFunctor(
-        std::make_unique<Kernel>(this));
-    op->judged.reference = ReferenceSource(*NativeCpuReference(*handle_));
-    op_ = op;
-    checked_ = MakeCheckedKernel(op, &runtime_);
-    runtime_.Add(op);
+    FakeDeviceCallTest::Start("neg", std::move(options));
   }
 
-  // -x, but for `wrong` a zero in place of the last element.
-  at::Tensor Call(const at::Tensor& x, bool wrong = false) {
-    wrong_ = wrong;
-    Stack stack = {ToFakeDevice(x)};
-    checked_.callBoxed(
-        *handle_, c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), &stack);
-    return stack[0].toTensor();
-  }
-
-  int64_t Count(Verdict verdict) const { return op_->ledger->count(verdict); }
-  std::vector<int64_t> FailedCalls() const {
-    std::vector<int64_t> calls;
-    for (const CheckRecord& record : sink_->records()) {
-      calls.push_back(record.call);
-    }
-    return calls;
-  }
-
-  struct Kernel : public c10::OperatorKernel {
-    explicit Kernel(ScreenedCallTest* test) : test(test) {}
-    void operator()(const c10::OperatorHandle&, c10::DispatchKeySet,
-                    Stack* stack) {
-      if (test->throws_) TORCH_CHECK(false, "no");
-      const at::Tensor x = stack->back().toTensor();
-      at::Tensor y = at::empty_like(x);
-      CpuAliasOf(y).copy_(-CpuAliasOf(x));
-      if (test->wrong_) CpuAliasOf(y).view(-1)[-1].fill_(0);
-      stack->back() = y;
-    }
-    ScreenedCallTest* const test;
-  };
-
-  FixedClock clock_{absl::FromUnixSeconds(1747648801)};
   int64_t now_ = 0;  // ns, of the time budget
-  CheckRuntime runtime_;
   ScriptedMaker screens_;
-  MemorySink* sink_ = nullptr;
-  std::optional<c10::OperatorHandle> handle_;
-  std::shared_ptr<CheckedOp> op_;
-  c10::BoxedKernel checked_;
-  bool wrong_ = false;
-  bool throws_ = false;
 };
 
 at::Tensor OneTwoThree() { return at::tensor({1.0F, 2.0F, 3.0F}); }
@@ -207,13 +133,13 @@ TEST_F(ScreenedCallTest, AnAcceptedCallPassesWhenItIsReadyAndNotBefore) {
   Script& script = screens_.Add();
   script.ready = false;
   Call(OneTwoThree());
-  runtime_.pending().Poll();
+  pending().Poll();
   EXPECT_EQ(Count(Verdict::kPass), 0);
-  EXPECT_EQ(runtime_.pending().bytes(), 100);
+  EXPECT_EQ(pending().bytes(), 100);
   script.ready = true;
-  runtime_.pending().Poll();
+  pending().Poll();
   EXPECT_EQ(Count(Verdict::kPass), 1);
-  EXPECT_EQ(runtime_.pending().pending(), 0);
+  EXPECT_EQ(pending().pending(), 0);
   EXPECT_THAT(sink_->records(), IsEmpty());
 }
 
@@ -238,7 +164,7 @@ TEST_F(ScreenedCallTest, WhatIsNotAcceptedIsJudgedInFullFromTheCopies) {
   // The program goes on to write the result.
   CpuAliasOf(y).copy_(-OneTwoThree());
   script.ready = true;
-  runtime_.pending().Drain();
+  pending().Drain();
   EXPECT_EQ(Count(Verdict::kFailValue), 1);
   ASSERT_THAT(sink_->records(), SizeIs(1));
   const CheckRecord record = sink_->records()[0];
@@ -252,7 +178,7 @@ TEST_F(ScreenedCallTest, ARightCallThatIsNotAcceptedPasses) {
   Start();
   screens_.Add().accepted = std::optional<Judgement>();
   Call(OneTwoThree());
-  runtime_.pending().Drain();
+  pending().Drain();
   EXPECT_EQ(Count(Verdict::kPass), 1);
 }
 
@@ -269,13 +195,13 @@ TEST_F(ScreenedCallTest, FailuresAreLoggedInTheOrderOfTheCalls) {
   // The last is ready first.
   scripts[3]->ready = true;
   scripts[2]->ready = true;
-  runtime_.pending().Poll();
+  pending().Poll();
   EXPECT_THAT(FailedCalls(), IsEmpty());
   scripts[0]->ready = true;
-  while (FailedCalls().empty()) runtime_.pending().Poll();
+  while (FailedCalls().empty()) pending().Poll();
   EXPECT_THAT(FailedCalls(), ElementsAre(1));
   scripts[1]->ready = true;
-  runtime_.pending().Drain();
+  pending().Drain();
   EXPECT_THAT(FailedCalls(), ElementsAre(1, 3, 4));
 }
 
@@ -284,13 +210,13 @@ TEST_F(ScreenedCallTest, AScreenThatDeclinesLeavesTheVerdictToTheCall) {
   screens_.Add().enqueued = false;
   Call(OneTwoThree(), /*wrong=*/true);
   EXPECT_EQ(Count(Verdict::kFailValue), 1);
-  EXPECT_EQ(runtime_.pending().pending(), 0);
+  EXPECT_EQ(pending().pending(), 0);
 }
 
 TEST_F(ScreenedCallTest, ACallWithoutAScreenIsJudgedOnTheHost) {
   Start();
   Call(OneTwoThree(), /*wrong=*/true);
-  runtime_.pending().Drain();
+  pending().Drain();
   EXPECT_EQ(Count(Verdict::kFailValue), 1);
 }
 
@@ -298,7 +224,7 @@ TEST_F(ScreenedCallTest, TheCpuAsReferenceAsksNoScreen) {
   Start(ReferencePlace::kCpu);
   screens_.Add().enqueued = absl::InternalError("must not be asked");
   Call(OneTwoThree());
-  runtime_.pending().Drain();
+  pending().Drain();
   EXPECT_EQ(Count(Verdict::kPass), 1);
 }
 
@@ -308,7 +234,7 @@ TEST_F(ScreenedCallTest, ErrorsOfTheDeviceAreErrorsOfTheCheck) {
   screens_.Add().enqueued = absl::ResourceExhaustedError("enqueued");
   screens_.Add().accepted = absl::InternalError("an illegal memory access");
   for (int i = 0; i < 3; ++i) Call(OneTwoThree());
-  runtime_.pending().Drain();
+  pending().Drain();
   EXPECT_EQ(Count(Verdict::kErrorOutOfMemory), 2);
   EXPECT_EQ(Count(Verdict::kErrorReference), 1);
 }
@@ -319,10 +245,10 @@ TEST_F(ScreenedCallTest, WithoutMemoryToWaitTheCallIsAnError) {
   Call(OneTwoThree());
   EXPECT_EQ(Count(Verdict::kErrorOutOfMemory), 1);
   EXPECT_EQ(op_->ledger->calls(), 1);
-  EXPECT_EQ(runtime_.pending().pending(), 0);
+  EXPECT_EQ(pending().pending(), 0);
   screens_.Add();
   Call(OneTwoThree());
-  runtime_.pending().Drain();
+  pending().Drain();
   EXPECT_EQ(Count(Verdict::kPass), 1);
 }
 
@@ -335,11 +261,11 @@ TEST_F(ScreenedCallTest, TheDevicesTimeCountsAgainstTheShareOfChecks) {
       if (known) script.device_ns = 1'000'000'000;
     }
     Call(OneTwoThree());
-    runtime_.pending().Drain();
+    pending().Drain();
     ASSERT_EQ(Count(Verdict::kPass), 1);
     now_ += 100'000'000;
     Call(OneTwoThree());
-    runtime_.pending().Drain();
+    pending().Drain();
     EXPECT_EQ(Count(Verdict::kPass), known ? 1 : 2);
     EXPECT_EQ(Count(Verdict::kSkipThrottle), known ? 1 : 0);
   }
@@ -365,8 +291,8 @@ TEST_F(ScreenedCallTest, AVerdictAfterTheEndOfTheSessionCounts) {
   Start();
   screens_.Add();
   Call(OneTwoThree());
-  runtime_.Stop();
-  runtime_.pending().Drain();
+  runtime_->Stop();
+  pending().Drain();
   EXPECT_EQ(Count(Verdict::kPass), 1);
 }
 
@@ -376,10 +302,10 @@ TEST_F(ScreenedCallTest, PendingCallsOutliveTheKernel) {
   script.accepted = std::optional<Judgement>();
   Call(OneTwoThree(), /*wrong=*/true);
   OpLedger* const ledger = op_->ledger;
-  runtime_.Remove(op_.get());
+  runtime_->Remove(op_.get());
   checked_ = c10::BoxedKernel();
   op_.reset();
-  runtime_.pending().Drain();
+  pending().Drain();
   EXPECT_EQ(ledger->count(Verdict::kFailValue), 1);
 }
 
