@@ -7,9 +7,10 @@ The venv gets torch and what torch needs as files of the build's venv, each a
 hard link (a copy where that cannot be): what pip would have unpacked, without
 4.7 GB to download and to write. The rest is pip's work: its installer, its
 resolver, `pip check`. The programs that are run there see nothing of the build,
-no variable and no folder but their own: those of README.md, "In Python", which
-must print or log what is shown there, and one that looks at every library it
-has loaded.
+no variable and no folder but their own: those of README.md, "In Python" and "On
+a GPU", which must print or log what is shown there, and one that looks at every
+library it has loaded. Where torch sees no CUDA device, the program of "On a GPU"
+runs on the CPU, its kernel in Triton's interpreter.
 """
 
 import importlib.metadata
@@ -106,8 +107,9 @@ def link(source, target):
         shutil.copy2(source, target)
 
 
-def link_torch(site_packages):
-    packages = {each.name: each for each in needed("torch").values()}
+def link_packages(name, site_packages):
+    """A package and what it needs; returns how many."""
+    packages = {each.name: each for each in needed(name).values()}
     for distribution in packages.values():
         for file in distribution.files:
             # Scripts lie elsewhere; bytecode is no part of a package.
@@ -116,13 +118,37 @@ def link_torch(site_packages):
     return len(packages)
 
 
+def section_of_readme(title):
+    readme = pathlib.Path(__file__).resolve().parents[3] / "README.md"
+    return readme.read_text().partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def programs_of(section):
+    """Those that use flaggems; others are Bazel's."""
+    blocks = re.findall(r"^```python\n(.*?)^```", section, re.M | re.S)
+    return [block for block in blocks if "import flaggems" in block]
+
+
+def logged_in(section):
+    return re.findall(r"^    (.* Op: .*)", section, re.M)
+
+
+def check_log(log, shown):
+    """Compares without the time and what depends on the processor."""
+
+    def stable(line):
+        return re.sub(r"^[^[]*|(score|got)=\S+|\| max_.*?(?=\| reason)", "", line)
+
+    if stable(log.read_text().rstrip("\n")) != stable(shown):
+        sys.exit(f"README.md shows\n{shown}\nand the program logs\n{log.read_text()}")
+
+
 def check_readme(run_program, log):
     """Runs the programs of README.md, "In Python"; what it shows must come out."""
-    readme = pathlib.Path(__file__).resolve().parents[3] / "README.md"
-    section = readme.read_text().partition("\n## In Python\n")[2].partition("\n## ")[0]
-    model, *wrong_kernels = re.findall(r"^```python\n(.*?)^```", section, re.M | re.S)
+    section = section_of_readme("In Python")
+    model, *wrong_kernels = programs_of(section)
     (table,) = re.findall(r"^    op  .*\n(?:    .*\n)+", section, re.M)
-    logged = re.findall(r"^    (.* Op: .*)", section, re.M)
+    logged = logged_in(section)
     if not wrong_kernels or len(wrong_kernels) != len(logged):
         sys.exit("README.md does not show one line of the log for each wrong kernel")
 
@@ -133,16 +159,26 @@ def check_readme(run_program, log):
     if log.read_text():
         sys.exit(f"README.md calls this log empty:\n{log.read_text()}")
 
-    def stable(line):
-        """The log line without its time and what depends on the processor."""
-        return re.sub(r"^[^[]*|(score|got)=\S+|\| max_.*?(?=\| reason)", "", line)
-
     for wrong_kernel, shown in zip(wrong_kernels, logged):
         run_program(wrong_kernel)
-        if stable(log.read_text().rstrip("\n")) != stable(shown):
-            sys.exit(
-                f"README.md shows\n{shown}\nand the program logs\n{log.read_text()}"
-            )
+        check_log(log, shown)
+
+
+def check_readme_on_a_gpu(run_program, has_device, log):
+    """The same of "On a GPU", on the CPU where there is none."""
+    section = section_of_readme("On a GPU")
+    (program,) = programs_of(section)
+    (shown,) = logged_in(section)
+    variables = {}
+    if not has_device:
+        print('torch sees no CUDA device: "On a GPU" runs on the CPU', flush=True)
+        program = program.replace('"cuda"', '"cpu"').replace('"CUDA"', '"CPU"')
+        variables["TRITON_INTERPRET"] = "1"
+    printed = run_program(program, **variables)
+    check_log(log, shown)
+    warning = "reference is device, and all calls are checked on the CPU"
+    if printed.count(warning) != (0 if has_device else 1):
+        sys.exit(f"installed_wheel.py: wants {warning!r} where there is no device")
 
 
 def main():
@@ -158,11 +194,11 @@ def main():
         work.mkdir()
         environment = {"PATH": "/usr/bin:/bin", "HOME": str(work), "LANG": "C.UTF-8"}
 
-        def run(*command):
+        def run(*command, **variables):
             done = subprocess.run(
                 command,
                 cwd=work,
-                env=environment,
+                env={**environment, **variables},
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
@@ -174,21 +210,25 @@ def main():
                 sys.exit(f"installed_wheel.py: exit code {done.returncode}: {words}")
             return done.stdout
 
-        def run_program(text):
+        def run_program(text, **variables):
             program = work / "program.py"
             program.write_text(text)
-            return run(python, "-I", program, venv)
+            return run(python, "-I", program, venv, **variables)
 
         run(sys.executable, "-m", "venv", venv)
         python = venv / "bin/python3"
         (site_packages,) = venv.glob("lib/python3*/site-packages")
-        count = link_torch(site_packages)
+        count = link_packages("torch", site_packages)
         print(f"{venv}: torch and {count - 1} packages that it needs", flush=True)
         pip = [python, "-I", "-m", "pip", "--disable-pip-version-check"]
         run(*pip, "install", "--no-index", "--quiet", wheel)
         run(*pip, "check")
         check_readme(run_program, work / "precision.log")
         run_program(PROGRAM)
+        asked = run_program("import torch; print(torch.cuda.is_available())")
+        # Triton's interpreter needs it; flaggems and torch do not.
+        link_packages("numpy", site_packages)
+        check_readme_on_a_gpu(run_program, "True" in asked, work / "precision.log")
 
 
 if __name__ == "__main__":
