@@ -24,7 +24,7 @@ def settle(device: str) -> None:
 
 
 class Check:
-    """An enabled check, for as long as checked() lasts."""
+    """An enabled check, for as long as enabled() lasts."""
 
     def __init__(self, device: str, log: Path) -> None:
         self._device = device
@@ -53,18 +53,15 @@ class Check:
         return result
 
     def records(self) -> list[dict[str, Any]]:
-        """Lines of the log; all of them once checked() is over."""
+        """Lines of the log; all of them once enabled() is over."""
         return [json.loads(line) for line in self._log.read_text().splitlines()]
 
 
 @contextlib.contextmanager
-def checked(
-    include: Iterable[str], device: str, reference: str, **options: Any
-) -> Iterator[Check]:
-    """Observes operators, profile strict.
+def enabled(device: str, reference: str, **options: Any) -> Iterator[Check]:
+    """A check of profile strict, of whatever is observed meanwhile.
 
     Args:
-      include: operators, as in flaggems.observe().
       device: whose kernels, "cuda" or "cpu".
       reference: where the reference is computed, "device" or "cpu".
       options: further ones of flaggems.enable_precision_check().
@@ -78,10 +75,20 @@ def checked(
             profile="strict", path=log, summary_at_exit=False, **options
         )
         try:
-            with flaggems.observe(include, device=device):
-                yield Check(device, log)
+            yield Check(device, log)
         finally:
             flaggems.disable_precision_check()
+
+
+@contextlib.contextmanager
+def checked(
+    include: Iterable[str], device: str, reference: str, **options: Any
+) -> Iterator[Check]:
+    """enabled(), with the operators `include` observed, as in
+    flaggems.observe()."""
+    with enabled(device, reference, **options) as check:
+        with flaggems.observe(include, device=device):
+            yield check
 
 
 def verdicts(summary: Iterable[flaggems.OpSummary]) -> dict[str, int]:

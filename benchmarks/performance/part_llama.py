@@ -51,15 +51,41 @@ def run_every_call(device: str, references: tuple[str, ...]) -> dict[str, Any]:
     return result
 
 
+def _block(
+    step: Callable[[], Any], steps: int, settle: Callable[[], Any], lead: int
+) -> float:
+    """Milliseconds a forward, of `steps` after `lead` others."""
+    for _ in range(lead):
+        step()
+    settle()
+    return stopwatch.loop(step, steps, settle)[1] / steps * 1e3
+
+
+def _of_pairs(pairs: list[tuple[float, float]]) -> dict[str, Any]:
+    ratios = [ms / native for native, ms in pairs]
+    return {
+        "native_ms": statistics.median(native for native, _ in pairs),
+        "ms": statistics.median(ms for _, ms in pairs),
+        "ratio": statistics.median(ratios),
+        "ratios": ratios,
+    }
+
+
 def run_time_fraction(device: str, references: tuple[str, ...]) -> dict[str, Any]:
-    """100 forwards of which checks may add 5 %, between as many native ones.
+    """Forwards to which checks may add 5 %, in blocks by turns with native ones.
+
+    A round is one check, which stays enabled. Between its blocks nothing is
+    observed; what checks may use of that time, because it passes, and what a
+    kernel costs that is observed anew, is gone after the block's first forwards,
+    which are not timed. Nor is the wait for the last verdicts, so that a block
+    pays for those of the forwards before it and not for the last of its own.
 
     An operator is covered if at least one of its calls was judged in the round;
     those that a forward with every call checked cannot judge do not count.
     """
     step = forward(device)
     tiny = device == "cpu"
-    steps, rounds = (5, 1) if tiny else (100, 3)
+    lead, steps, blocks, rounds = (1, 2, 2, 1) if tiny else (5, 10, 10, 3)
     settle = lambda: checking.settle(device)
     reference = references[0]
     with checking.checked(OPS, device, reference, **checking.EVERY_CALL) as check:
@@ -67,55 +93,62 @@ def run_time_fraction(device: str, references: tuple[str, ...]) -> dict[str, Any
         judgeable = checking.judged(check.summary())
     result: dict[str, Any] = {
         "fraction": 0.05,
+        "lead": lead,
         "steps": steps,
+        "blocks": blocks,
         "reference": reference,
         "operators": len(judgeable),
         "rounds": [],
     }
-    native = [stopwatch.loop(step, steps, settle)[1] / steps]
+
+    def native_block() -> float:
+        return _block(step, steps, settle, lead)
+
     for _ in range(rounds):
-        with checking.checked(OPS, device, reference, time_fraction=0.05) as check:
-            seconds = stopwatch.loop(step, steps, check.settle)[1] / steps
+        with checking.enabled(device, reference, time_fraction=0.05) as check:
+
+            def checked_block() -> float:
+                with flaggems.observe(OPS, device=device):
+                    ms = _block(step, steps, settle, lead)
+                    check.settle()
+                return ms
+
+            found = _of_pairs(stopwatch.alternate(native_block, checked_block, blocks))
             covered = checking.judged(check.summary()) & judgeable
             outcome = check.outcome()
-        native.append(stopwatch.loop(step, steps, settle)[1] / steps)
-        plain = (native[-1] + native[-2]) / 2
         result["rounds"].append(
             {
-                "native_ms": plain * 1e3,
-                "ms": seconds * 1e3,
-                "ratio": seconds / plain,
+                **found,
                 "covered": len(covered),
                 "not_covered": sorted(judgeable - covered),
                 **outcome,
             }
         )
-    result["ratio"] = statistics.median(r["ratio"] for r in result["rounds"])
+    result["ratio"] = statistics.median(
+        ratio for round_ in result["rounds"] for ratio in round_["ratios"]
+    )
     result["covered"] = min(r["covered"] for r in result["rounds"])
     return result
 
 
 def run_idle(device: str, references: tuple[str, ...]) -> dict[str, Any]:
-    """Forwards with every operator observed and no check enabled, in turns with
-    native ones."""
+    """Forwards with every operator observed and no check enabled, in blocks by
+    turns with native ones."""
     del references
     step = forward(device)
-    steps, rounds = (2, 1) if device == "cpu" else (40, 9)
+    lead, steps, blocks = (1, 2, 2) if device == "cpu" else (2, 20, 15)
     settle = lambda: checking.settle(device)
     flaggems.disable_precision_check()
-    native, idle = [], []
-    for _ in range(rounds):
-        native.append(stopwatch.loop(step, steps, settle)[1] / steps * 1e3)
+    operators = 0
+
+    def native_block() -> float:
+        return _block(step, steps, settle, lead)
+
+    def idle_block() -> float:
+        nonlocal operators
         with flaggems.observe(OPS, device=device) as observation:
             operators = len(observation.ops)
-            step()
-            settle()
-            idle.append(stopwatch.loop(step, steps, settle)[1] / steps * 1e3)
-    return {
-        "operators": operators,
-        "steps": steps,
-        "rounds": rounds,
-        "native_ms": statistics.median(native),
-        "idle_ms": statistics.median(idle),
-        "ratio": statistics.median(i / n for i, n in zip(idle, native)),
-    }
+            return _block(step, steps, settle, lead)
+
+    found = _of_pairs(stopwatch.alternate(native_block, idle_block, blocks))
+    return {"operators": operators, "steps": steps, "blocks": blocks, **found}

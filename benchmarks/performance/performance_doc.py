@@ -107,7 +107,7 @@ def calls(rows: list[dict[str, Any]]) -> list[str]:
 def model(parts: dict[str, Any]) -> list[str]:
     every, share, idle = parts["llama"], parts["time_fraction"], parts["idle"]
     native = every["native"]["us"]
-    rows = [["native", number(native / 1e3), "1", "", ""]]
+    rows = [["native", number(native / 1e3), "", "1", "", ""]]
     for reference, goal in (("device", f"{_GOAL_EVERY_CALL:.0f}"), ("cpu", "")):
         if reference not in every:
             continue
@@ -117,6 +117,7 @@ def model(parts: dict[str, Any]) -> list[str]:
             [
                 f"every call, reference={reference}{once}",
                 number(run["us"] / 1e3),
+                number(native / 1e3),
                 number(run["us"] / native),
                 goal,
                 judged(run["verdicts"]),
@@ -126,8 +127,10 @@ def model(parts: dict[str, Any]) -> list[str]:
         text = f"{round_['covered']} of {share['operators']} operators judged; "
         rows.append(
             [
-                f"time_fraction={share['fraction']}, {share['steps']} forwards",
+                f"time_fraction={share['fraction']}, {share['blocks']} blocks of "
+                f"{share['steps']} forwards",
                 number(round_["ms"]),
+                number(round_["native_ms"]),
                 f"{round_['ratio']:.3f}",
                 f"{_GOAL_TIME_FRACTION:.2f}",
                 text + judged(round_["verdicts"]),
@@ -136,13 +139,14 @@ def model(parts: dict[str, Any]) -> list[str]:
     rows.append(
         [
             "observed, no check enabled",
-            number(idle["idle_ms"]),
+            number(idle["ms"]),
+            number(idle["native_ms"]),
             f"{idle['ratio']:.3f}",
             f"{_GOAL_IDLE:.2f}",
             f"{idle['operators']:,} operators observed",
         ]
     )
-    heads = ["run", "ms a forward", "times native", "goal", "verdicts"]
+    heads = ["run", "ms a forward", "native ms", "times native", "goal", "verdicts"]
     lines = ["### A Llama", ""] + _table(heads, 1, rows)
     missed = sorted({op for r in share["rounds"] for op in r["not_covered"]})
     if missed:

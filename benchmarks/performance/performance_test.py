@@ -68,6 +68,24 @@ class StopwatchTest(unittest.TestCase):
         self.assertEqual((found["us"], found["cold"]), (2.5e6, True))
 
 
+class AlternateTest(unittest.TestCase):
+    def test_by_turns(self) -> None:
+        order = []
+        plain = iter([1.0, 3.0, 5.0])
+        other = iter([4.0, 8.0])
+
+        def run(name: str, times: Any) -> float:
+            order.append(name)
+            return next(times)
+
+        pairs = stopwatch.alternate(
+            lambda: run("plain", plain), lambda: run("other", other), 2
+        )
+        self.assertEqual(order, ["plain", "other", "plain", "other", "plain"])
+        # Slower by the same amount each time: twice as slow all the same.
+        self.assertEqual(pairs, [(2.0, 4.0), (4.0, 8.0)])
+
+
 def op_summary(op: str, **counts: Any) -> flaggems.OpSummary:
     row = {
         "op": op,
@@ -213,12 +231,14 @@ class AllOfItTest(unittest.TestCase):
             whole["parts"]["time_fraction"] = {
                 "result": {
                     "fraction": 0.05,
-                    "steps": 100,
+                    "steps": 10,
+                    "blocks": 10,
                     "operators": 30,
                     "covered": 29,
                     "ratio": 1.5,
                     "rounds": [
                         {
+                            "native_ms": 6.0,
                             "ms": 9.0,
                             "ratio": 1.5,
                             "covered": 29,
@@ -247,6 +267,18 @@ class AllOfItTest(unittest.TestCase):
         result = self.document["parts"]["time_fraction"]["result"]
         self.assertGreater(result["operators"], 10)
         self.assertGreater(result["covered"], 0)
+        for round_ in result["rounds"]:
+            self.assertEqual(len(round_["ratios"]), result["blocks"])
+            self.assertGreater(round_["verdicts"]["PASS"], 0)
+
+    def test_rows_name_the_native_time_that_they_are_compared_with(self) -> None:
+        whole = self._whole()
+        parts = {name: part["result"] for name, part in whole["parts"].items()}
+        parts["time_fraction"]["rounds"][0].update(ms=12.5, native_ms=12.25, ratio=1.0204)
+        parts["idle"].update(ms=7.25, native_ms=7.0, ratio=1.0357)
+        text = performance_doc.document(whole)
+        self.assertIn(" forwards | 12.5 | 12.2 | 1.020 | 1.06 |", text)
+        self.assertIn("| observed, no check enabled | 7.25 | 7.00 | 1.036 | 1.02 |", text)
 
     def test_the_page(self) -> None:
         page = Path("docs/performance.md").read_text()

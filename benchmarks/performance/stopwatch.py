@@ -24,6 +24,29 @@ def loop(
     return returned - start, time.perf_counter() - start
 
 
+def alternate(
+    plain: Callable[[], float], other: Callable[[], float], blocks: int
+) -> list[tuple[float, float]]:
+    """Blocks of two kinds by turns, so that both meet the same machine.
+
+    Args:
+      plain, other: run a block and return what it took.
+      blocks: of `other`; one more of `plain`, which begins and ends.
+
+    Returns:
+      (plain, other) for each block of `other`. Its plain is the mean of the two
+      beside it: a machine that becomes slower at an even pace changes no ratio.
+    """
+    pairs = []
+    before = plain()
+    for _ in range(blocks):
+        middle = other()
+        after = plain()
+        pairs.append(((before + after) / 2, middle))
+        before = after
+    return pairs
+
+
 def measure(
     call: Callable[[], Any],
     settle: Callable[[], Any],
