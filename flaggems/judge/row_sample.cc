@@ -364,7 +364,10 @@ std::optional<RowSample> RowSample::Choose(const JudgedOp& op, Values arguments,
       StatusOrOf([&]() -> absl::StatusOr<std::optional<Dimensions>> {
         return DimensionsOf(op, arguments);
       });
-  if (!found.ok() || !*found || (*found)->size < 2) return std::nullopt;
+  if (!found.ok() || !*found || (*found)->size < 2 ||
+      (*found)->result_row == 0) {
+    return std::nullopt;
+  }
   const Dimensions& dimensions = **found;
   // What is not sliced is needed whole.
   int64_t whole = 0;
