@@ -20,18 +20,17 @@ namespace kernels {
 namespace cuda {
 namespace internal_norm {
 
-// grad_out, and x^ of the input. Past the ends: 0, and x^ = 0 unless an
-// infinite mean or rstd.
+// grad_out, and the input less its mean. Past the ends: 0, and -mean.
 template <typename T, typename Tile>
 __device__ __forceinline__ void LoadTerms(
     const Tile& tile, const T* grad_out, const T* in, typename Tile::C mean,
-    typename Tile::C rstd, typename Tile::C (&grad)[Tile::kItems],
-    typename Tile::C (&x)[Tile::kItems]) {
+    typename Tile::C (&grad)[Tile::kItems],
+    typename Tile::C (&d)[Tile::kItems]) {
   using C = typename Tile::C;
   tile.Load(grad_out, C{0}, grad);
-  tile.Load(in, C{0}, x);
+  tile.Load(in, C{0}, d);
 #pragma unroll
-  for (int i = 0; i < Tile::kItems; ++i) x[i] = (x[i] - mean) * rstd;
+  for (int i = 0; i < Tile::kItems; ++i) d[i] -= mean;
 }
 
 // gamma of a vector of the row's items; 1 without.
@@ -50,9 +49,10 @@ __device__ __forceinline__ void LoadGamma(const Tile& tile, const T* gamma,
 template <bool kRms, bool kResident, typename T, int kVectors,
           int kWidth = kVecWidth<T>>
 __global__ void __launch_bounds__(kResident ? 1024 : 512)
-    NormBackwardRowsKernel(RowPlan plan, const T* grad_out, const T* in,
-                           const Compute<T>* means, const Compute<T>* rstds,
-                           const T* gamma, T* grad_in) {
+    NormBackwardRowsKernel(RowPlan plan, double inverse_n, const T* grad_out,
+                           const T* in, const Compute<T>* means,
+                           const Compute<T>* rstds, const T* gamma,
+                           T* grad_in) {
   using Tile = RowTile<T, kVectors, kWidth>;
   using C = typename Tile::C;
   __shared__ RowShared shared;
@@ -60,12 +60,12 @@ __global__ void __launch_bounds__(kResident ? 1024 : 512)
   const C mean = kRms ? C{0} : means[tile.row()];
   const C rstd = rstds[tile.row()];
   C grad[Tile::kItems];
-  C x[Tile::kItems];
+  C d[Tile::kItems];
   RowSums<double> sums = {0, 0};
   const int64_t chunks = kResident ? 1 : tile.chunks();
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     if constexpr (!kResident) tile.SetChunk(chunk);
-    LoadTerms(tile, grad_out, in, mean, rstd, grad, x);
+    LoadTerms(tile, grad_out, in, mean, grad, d);
 #pragma unroll
     for (int i = 0; i < Tile::kVectors; ++i) {
       C w[Tile::kWidth];
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kResident ? 1024 : 512)
       tile.ForEachOf(i, [&](int item) {
         const C h = grad[item] * w[item % Tile::kWidth];
         if constexpr (!kRms) part.h += h;
-        part.hx = fma(h, x[item], part.hx);
+        part.hd = fma(h, d[item], part.hd);
       });
       sums = AddRowSums()(sums, part);
     }
@@ -82,13 +82,11 @@ __global__ void __launch_bounds__(kResident ? 1024 : 512)
   sums = tile.Reduce(sums, AddRowSums(), RowSums<double>{0, 0});
   // So that weights are read again, from the cache, and not held.
   asm volatile("" : "+l"(gamma));
-  const C n = static_cast<C>(plan.n);
-  const C mean_h = static_cast<C>(sums.h) / n;
-  const C mean_hx = static_cast<C>(sums.hx) / n;
+  const RowTerms<C> terms(sums, inverse_n, rstd);
   for (int64_t chunk = chunks - 1; chunk >= 0; --chunk) {
     if constexpr (!kResident) {
       tile.SetChunk(chunk);
-      LoadTerms(tile, grad_out, in, mean, rstd, grad, x);
+      LoadTerms(tile, grad_out, in, mean, grad, d);
     }
 #pragma unroll
     for (int i = 0; i < Tile::kVectors; ++i) {
@@ -97,8 +95,7 @@ __global__ void __launch_bounds__(kResident ? 1024 : 512)
 #pragma unroll
       for (int j = 0; j < Tile::kWidth; ++j) {
         const int item = i * Tile::kWidth + j;
-        grad[item] =
-            GradIn<T>(grad[item], w[j], fma(-x[item], mean_hx, -mean_h), rstd);
+        grad[item] = terms.template GradIn<T>(grad[item], w[j], d[item]);
       }
     }
     tile.Store(grad_in, grad);
@@ -110,7 +107,7 @@ __global__ void __launch_bounds__(kResident ? 1024 : 512)
 template <bool kRms, typename T, int kVectors, Team kTeam>
 __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
     NormBackwardAlignedKernel(const __grid_constant__ AlignedPlan plan,
-                              const T* grad_out, const T* in,
+                              double inverse_n, const T* grad_out, const T* in,
                               const float* means, const float* rstds,
                               const T* gamma, T* grad_in) {
   constexpr int kWidth = kVecWidth<T>;
@@ -122,11 +119,11 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
   row.Load(in, zero, x);
   const float mean = kRms ? 0.0f : means[row.row()];
   const float rstd = rstds[row.row()];
-  // grad_out, gamma and x^ of a vector.
-  const auto terms = [&](int i, float(&g)[kWidth], float(&w)[kWidth],
-                         float(&f)[kWidth]) {
+  // grad_out, gamma and the input less its mean, of a vector.
+  const auto unpack = [&](int i, float(&g)[kWidth], float(&w)[kWidth],
+                          float(&d)[kWidth]) {
     Unpack<T>(grads[i], g);
-    Unpack<T>(x[i], f);
+    Unpack<T>(x[i], d);
     if (gamma != nullptr) {
       Unpack<T>(__ldg(reinterpret_cast<const uint4*>(gamma) + row.At(i)), w);
     } else {
@@ -134,7 +131,7 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
       for (int j = 0; j < kWidth; ++j) w[j] = 1;
     }
 #pragma unroll
-    for (int j = 0; j < kWidth; ++j) f[j] = (f[j] - mean) * rstd;
+    for (int j = 0; j < kWidth; ++j) d[j] -= mean;
   };
   RowSums<double> sums = {0, 0};
 #pragma unroll
@@ -142,25 +139,23 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
     if (!row.Has(i)) continue;
     float g[kWidth];
     float w[kWidth];
-    float f[kWidth];
-    terms(i, g, w, f);
+    float d[kWidth];
+    unpack(i, g, w, d);
     RowSums<float> part = {0, 0};
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
       const float h = g[j] * w[j];
       if constexpr (!kRms) part.h += h;
-      part.hx = fmaf(h, f[j], part.hx);
+      part.hd = fmaf(h, d[j], part.hd);
     }
     sums = AddRowSums()(sums, part);
   }
   if constexpr (kRms) {
-    sums.hx = row.Reduce(sums.hx, Sum(), 0.0);
+    sums.hd = row.Reduce(sums.hd, Sum(), 0.0);
   } else {
     sums = row.Reduce(sums, AddRowSums(), RowSums<double>{0, 0});
   }
-  const float n = static_cast<float>(plan.vectors * kWidth);
-  const float mean_h = static_cast<float>(sums.h) / n;
-  const float mean_hx = static_cast<float>(sums.hx) / n;
+  const RowTerms<float> terms(sums, inverse_n, rstd);
   Renew(grads);
   Renew(x);
   uint4* out = row.Out(grad_in);
@@ -169,11 +164,11 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
     if (!row.Has(i)) continue;
     float g[kWidth];
     float w[kWidth];
-    float f[kWidth];
-    terms(i, g, w, f);
+    float d[kWidth];
+    unpack(i, g, w, d);
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
-      g[j] = GradIn<T>(g[j], w[j], fmaf(-f[j], mean_hx, -mean_h), rstd);
+      g[j] = terms.template GradIn<T>(g[j], w[j], d[j]);
     }
     __stcs(out + row.At(i), Pack<T>(g));
   }
@@ -294,6 +289,7 @@ cudaError_t LaunchGradIn(const NormShape& shape, const NormGradients& g,
   const C* rstd = static_cast<const C*>(g.rstd);
   const T* gamma = static_cast<const T*>(g.gamma);
   T* grad_in = static_cast<T*>(g.grad_in);
+  const double inverse_n = 1.0 / static_cast<double>(shape.n);
   // Double takes the general kernels only: not worth the compiler's time.
   if constexpr (sizeof(T) < 8) {
     if (shape.n % kVecWidth<T> == 0 && IsAligned(grad_out, 16) &&
@@ -306,7 +302,7 @@ cudaError_t LaunchGradIn(const NormShape& shape, const NormGradients& g,
               plan, shape.multiprocessors,
               &NormBackwardAlignedKernel<kRms, T, decltype(vectors)::value,
                                          decltype(team)::value>,
-              stream, grad_out, in, mean, rstd, gamma, grad_in);
+              stream, inverse_n, grad_out, in, mean, rstd, gamma, grad_in);
         });
       }
     }
@@ -314,24 +310,26 @@ cudaError_t LaunchGradIn(const NormShape& shape, const NormGradients& g,
   if (shape.n <= kNarrowTile && shape.n % kVecWidth<T> != 0) {
     return LaunchRows(PlanRows<4, T, 1>(grad_out, shape.rows, shape.n, 1),
                       &NormBackwardRowsKernel<kRms, true, T, 4, 1>, stream,
-                      grad_out, in, mean, rstd, gamma, grad_in);
+                      inverse_n, grad_out, in, mean, rstd, gamma, grad_in);
   }
   if (shape.n <= (kWarp - 1) * kVecWidth<T>) {
     return LaunchRows(PlanRows<1>(grad_out, shape.rows, shape.n, 1),
                       &NormBackwardRowsKernel<kRms, true, T, 1>, stream,
-                      grad_out, in, mean, rstd, gamma, grad_in);
+                      inverse_n, grad_out, in, mean, rstd, gamma, grad_in);
   }
   constexpr int kVectors = kManyVectors<T> / 2;
   const int max_cluster = shape.capability >= 90 ? 8 : 1;
   RowPlan plan = PlanRows<kVectors>(grad_out, shape.rows, shape.n, max_cluster);
   if (!plan.streamed) {
     return LaunchRows(plan, &NormBackwardRowsKernel<kRms, true, T, kVectors>,
-                      stream, grad_out, in, mean, rstd, gamma, grad_in);
+                      stream, inverse_n, grad_out, in, mean, rstd, gamma,
+                      grad_in);
   }
   plan = PlanRows<kVectors>(grad_out, shape.rows, shape.n, max_cluster,
                             /*multiprocessors=*/0, /*max_threads=*/512);
   return LaunchRows(plan, &NormBackwardRowsKernel<kRms, false, T, kVectors>,
-                    stream, grad_out, in, mean, rstd, gamma, grad_in);
+                    stream, inverse_n, grad_out, in, mean, rstd, gamma,
+                    grad_in);
 }
 
 template <bool kRms, typename T>

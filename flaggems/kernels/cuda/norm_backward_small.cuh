@@ -18,10 +18,12 @@ namespace kernels {
 namespace cuda {
 namespace internal_norm {
 
+// Of a row, with h = grad_out gamma and d = in - mean: x^ without rstd, so that
+// what is added up is rounded once less.
 template <typename C>
 struct RowSums {
   C h;   // of h
-  C hx;  // of h x^
+  C hd;  // of h d
 };
 
 // Over the threads of a row, in double: the terms cancel, and what is left is
@@ -30,24 +32,42 @@ struct AddRowSums {
   template <typename C>
   __device__ __forceinline__ RowSums<double> operator()(
       const RowSums<double>& a, const RowSums<C>& b) const {
-    return {a.h + b.h, a.hx + b.hx};
+    return {a.h + b.h, a.hd + b.hd};
   }
 };
 
-// rstd (grad gamma + rest), where the rest is what the row's means take off.
-// For float32 rounded once, but for the rest, which is small.
-template <typename T, typename C>
-__device__ __forceinline__ C GradIn(C grad, C gamma, C rest, C rstd) {
-  if constexpr (sizeof(T) == 4) {
-    const float scaled = grad * rstd;
-    const float low = fmaf(grad, rstd, -scaled);
-    // An overflow has no low part.
-    return fmaf(scaled, gamma,
-                fmaf(isfinite(low) ? low : 0.0f, gamma, rstd * rest));
-  } else {
-    return rstd * fma(grad, gamma, rest);
+// The terms that all elements of a row have in common: grad_in is
+//   rstd (grad_out gamma - mean_h - d slope).
+template <typename C>
+struct RowTerms {
+  C rstd;
+  C mean_h;
+  C slope;
+
+  __device__ __forceinline__ RowTerms(const RowSums<double>& sums,
+                                      double inverse_n, C rstd)
+      : rstd(rstd),
+        mean_h(static_cast<C>(sums.h * inverse_n)),
+        slope(
+            static_cast<C>(sums.hd * inverse_n * double{rstd} * double{rstd})) {
   }
-}
+
+  // grad_in, to be rounded to T. For float32 rounded once, but for the rest,
+  // which is small; in 16 bits the product is exact.
+  template <typename T>
+  __device__ __forceinline__ C GradIn(C grad, C gamma, C d) const {
+    if constexpr (sizeof(T) == 4) {
+      const float rest = fmaf(-d, slope, -mean_h);
+      const float scaled = grad * rstd;
+      const float low = fmaf(grad, rstd, -scaled);
+      // An overflow has no low part.
+      return fmaf(scaled, gamma,
+                  fmaf(isfinite(low) ? low : 0.0f, gamma, rstd * rest));
+    } else {
+      return rstd * fma(-d, slope, fma(grad, gamma, -mean_h));
+    }
+  }
+};
 
 // Few short rows: all gradients by one launch, as launches are most of the
 // time. The first column_blocks blocks have kSmallColumns columns each, the
@@ -154,7 +174,7 @@ __device__ __forceinline__ void SmallRow(int row, int n,
       gammas[i] = LoadVec<kWidth>(weights + at);
     }
   }
-  float f[kVectors][kWidth];
+  float d[kVectors][kWidth];
   RowSums<double> sums = {0, 0};
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) {
@@ -168,15 +188,14 @@ __device__ __forceinline__ void SmallRow(int row, int n,
     for (int j = 0; j < kWidth; ++j) {
       float h = ToCompute(grads[i].at[j]);
       if (weights != nullptr) h *= ToCompute(gammas[i].at[j]);
-      f[i][j] = (ToCompute(elements[i].at[j]) - mean) * rstd;
+      d[i][j] = ToCompute(elements[i].at[j]) - mean;
       if constexpr (!kRms) part.h += h;
-      part.hx = fmaf(h, f[i][j], part.hx);
+      part.hd = fmaf(h, d[i][j], part.hd);
     }
     sums = AddRowSums()(sums, part);
   }
   sums = WarpReduce(sums, AddRowSums());
-  const float mean_h = static_cast<float>(sums.h) / static_cast<float>(n);
-  const float mean_hx = static_cast<float>(sums.hx) / static_cast<float>(n);
+  const RowTerms<float> terms(sums, 1.0 / n, rstd);
   T* const out = static_cast<T*>(g.grad_in) + row * n;
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) {
@@ -187,9 +206,8 @@ __device__ __forceinline__ void SmallRow(int row, int n,
     for (int j = 0; j < kWidth; ++j) {
       const float gamma =
           weights == nullptr ? 1.0f : ToCompute(gammas[i].at[j]);
-      result.at[j] =
-          FromCompute<T>(GradIn<T>(float{ToCompute(grads[i].at[j])}, gamma,
-                                   fmaf(-f[i][j], mean_hx, -mean_h), rstd));
+      result.at[j] = FromCompute<T>(
+          terms.template GradIn<T>(ToCompute(grads[i].at[j]), gamma, d[i][j]));
     }
     StoreVec<kWidth>(out + at, result);
   }
