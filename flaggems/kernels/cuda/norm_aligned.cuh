@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(1024)
       if constexpr (kExact) {
         const double exact = m2 * data.inverse_n;
         mean = static_cast<float>(exact);
-        shift = RestOfMean(exact, mean);
+        shift = RestOf(exact, mean);
       } else {
         mean = m2 / static_cast<float>(plan.vectors * kWidth);
         Renew(x);
@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(128)
   if constexpr (kKind != Kind::kRms) {
     const double exact = m2 * data.inverse_n;
     mean = static_cast<float>(exact);
-    const float shift = RestOfMean(exact, mean);
+    const float shift = RestOf(exact, mean);
     float squares = 0;
 #pragma unroll
     for (int i = 0; i < kNarrowItems; ++i) {

@@ -20,19 +20,6 @@ namespace kernels {
 namespace cuda {
 namespace internal_norm {
 
-// grad_out, and the input less its mean. Past the ends: 0, and -mean.
-template <typename T, typename Tile>
-__device__ __forceinline__ void LoadTerms(
-    const Tile& tile, const T* grad_out, const T* in, typename Tile::C mean,
-    typename Tile::C (&grad)[Tile::kItems],
-    typename Tile::C (&d)[Tile::kItems]) {
-  using C = typename Tile::C;
-  tile.Load(grad_out, C{0}, grad);
-  tile.Load(in, C{0}, d);
-#pragma unroll
-  for (int i = 0; i < Tile::kItems; ++i) d[i] -= mean;
-}
-
 // gamma of a vector of the row's items; 1 without.
 template <typename T, typename Tile>
 __device__ __forceinline__ void LoadGamma(const Tile& tile, const T* gamma,
@@ -60,12 +47,13 @@ __global__ void __launch_bounds__(kResident ? 1024 : 512)
   const C mean = kRms ? C{0} : means[tile.row()];
   const C rstd = rstds[tile.row()];
   C grad[Tile::kItems];
-  C d[Tile::kItems];
+  C x[Tile::kItems];
   RowSums<double> sums = {0, 0};
   const int64_t chunks = kResident ? 1 : tile.chunks();
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     if constexpr (!kResident) tile.SetChunk(chunk);
-    LoadTerms(tile, grad_out, in, mean, grad, d);
+    tile.Load(grad_out, C{0}, grad);
+    tile.Load(in, C{0}, x);
 #pragma unroll
     for (int i = 0; i < Tile::kVectors; ++i) {
       C w[Tile::kWidth];
@@ -74,7 +62,7 @@ __global__ void __launch_bounds__(kResident ? 1024 : 512)
       tile.ForEachOf(i, [&](int item) {
         const C h = grad[item] * w[item % Tile::kWidth];
         if constexpr (!kRms) part.h += h;
-        part.hd = fma(h, d[item], part.hd);
+        part.hd = fma(h, x[item] - mean, part.hd);
       });
       sums = AddRowSums()(sums, part);
     }
@@ -82,11 +70,12 @@ __global__ void __launch_bounds__(kResident ? 1024 : 512)
   sums = tile.Reduce(sums, AddRowSums(), RowSums<double>{0, 0});
   // So that weights are read again, from the cache, and not held.
   asm volatile("" : "+l"(gamma));
-  const RowTerms<C> terms(sums, inverse_n, rstd);
+  const RowTerms<T> terms(sums, inverse_n, rstd);
   for (int64_t chunk = chunks - 1; chunk >= 0; --chunk) {
     if constexpr (!kResident) {
       tile.SetChunk(chunk);
-      LoadTerms(tile, grad_out, in, mean, grad, d);
+      tile.Load(grad_out, C{0}, grad);
+      tile.Load(in, C{0}, x);
     }
 #pragma unroll
     for (int i = 0; i < Tile::kVectors; ++i) {
@@ -95,7 +84,7 @@ __global__ void __launch_bounds__(kResident ? 1024 : 512)
 #pragma unroll
       for (int j = 0; j < Tile::kWidth; ++j) {
         const int item = i * Tile::kWidth + j;
-        grad[item] = terms.template GradIn<T>(grad[item], w[j], d[item]);
+        grad[item] = terms.GradIn(grad[item], w[j], x[item], mean);
       }
     }
     tile.Store(grad_in, grad);
@@ -119,19 +108,17 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
   row.Load(in, zero, x);
   const float mean = kRms ? 0.0f : means[row.row()];
   const float rstd = rstds[row.row()];
-  // grad_out, gamma and the input less its mean, of a vector.
+  // grad_out, gamma and the input, of a vector.
   const auto unpack = [&](int i, float(&g)[kWidth], float(&w)[kWidth],
-                          float(&d)[kWidth]) {
+                          float(&f)[kWidth]) {
     Unpack<T>(grads[i], g);
-    Unpack<T>(x[i], d);
+    Unpack<T>(x[i], f);
     if (gamma != nullptr) {
       Unpack<T>(__ldg(reinterpret_cast<const uint4*>(gamma) + row.At(i)), w);
     } else {
 #pragma unroll
       for (int j = 0; j < kWidth; ++j) w[j] = 1;
     }
-#pragma unroll
-    for (int j = 0; j < kWidth; ++j) d[j] -= mean;
   };
   RowSums<double> sums = {0, 0};
 #pragma unroll
@@ -139,14 +126,14 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
     if (!row.Has(i)) continue;
     float g[kWidth];
     float w[kWidth];
-    float d[kWidth];
-    unpack(i, g, w, d);
+    float f[kWidth];
+    unpack(i, g, w, f);
     RowSums<float> part = {0, 0};
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
       const float h = g[j] * w[j];
       if constexpr (!kRms) part.h += h;
-      part.hd = fmaf(h, d[j], part.hd);
+      part.hd = fmaf(h, f[j] - mean, part.hd);
     }
     sums = AddRowSums()(sums, part);
   }
@@ -155,7 +142,7 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
   } else {
     sums = row.Reduce(sums, AddRowSums(), RowSums<double>{0, 0});
   }
-  const RowTerms<float> terms(sums, inverse_n, rstd);
+  const RowTerms<T> terms(sums, inverse_n, rstd);
   Renew(grads);
   Renew(x);
   uint4* out = row.Out(grad_in);
@@ -164,11 +151,11 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
     if (!row.Has(i)) continue;
     float g[kWidth];
     float w[kWidth];
-    float d[kWidth];
-    unpack(i, g, w, d);
+    float f[kWidth];
+    unpack(i, g, w, f);
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
-      g[j] = terms.template GradIn<T>(g[j], w[j], d[j]);
+      g[j] = terms.GradIn(g[j], w[j], f[j], mean);
     }
     __stcs(out + row.At(i), Pack<T>(g));
   }

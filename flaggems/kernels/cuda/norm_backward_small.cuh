@@ -37,35 +37,37 @@ struct AddRowSums {
 };
 
 // The terms that all elements of a row have in common: grad_in is
-//   rstd (grad_out gamma - mean_h - d slope).
-template <typename C>
+//   rstd (grad_out gamma - mean_h - d slope),
+// of terms that cancel. In double for float32; for 16 bits, where the product
+// is exact, in float with what rounding took off the common terms.
+template <typename T>
 struct RowTerms {
-  C rstd;
-  C mean_h;
-  C slope;
+  using A = SumType<T>;
+  A rstd;
+  A mean_h;
+  A slope;
+  float mean_h_low = 0;
+  float slope_low = 0;
 
   __device__ __forceinline__ RowTerms(const RowSums<double>& sums,
-                                      double inverse_n, C rstd)
-      : rstd(rstd),
-        mean_h(static_cast<C>(sums.h * inverse_n)),
-        slope(
-            static_cast<C>(sums.hd * inverse_n * double{rstd} * double{rstd})) {
+                                      double inverse_n, double rstd)
+      : rstd(static_cast<A>(rstd)) {
+    const double exact_h = sums.h * inverse_n;
+    const double exact_slope = sums.hd * inverse_n * rstd * rstd;
+    mean_h = static_cast<A>(exact_h);
+    slope = static_cast<A>(exact_slope);
+    if constexpr (sizeof(A) == 4) {
+      mean_h_low = RestOf(exact_h, mean_h);
+      slope_low = RestOf(exact_slope, slope);
+    }
   }
 
-  // grad_in, to be rounded to T. For float32 rounded once, but for the rest,
-  // which is small; in 16 bits the product is exact.
-  template <typename T>
-  __device__ __forceinline__ C GradIn(C grad, C gamma, C d) const {
-    if constexpr (sizeof(T) == 4) {
-      const float rest = fmaf(-d, slope, -mean_h);
-      const float scaled = grad * rstd;
-      const float low = fmaf(grad, rstd, -scaled);
-      // An overflow has no low part.
-      return fmaf(scaled, gamma,
-                  fmaf(isfinite(low) ? low : 0.0f, gamma, rstd * rest));
-    } else {
-      return rstd * fma(-d, slope, fma(grad, gamma, -mean_h));
-    }
+  __device__ __forceinline__ Compute<T> GradIn(A grad, A gamma, A x,
+                                               A mean) const {
+    const A d = x - mean;
+    A rest = fma(-d, slope, fma(grad, gamma, -mean_h));
+    if constexpr (sizeof(A) == 4) rest += fma(-d, slope_low, -mean_h_low);
+    return static_cast<Compute<T>>(rstd * rest);
   }
 };
 
@@ -174,7 +176,6 @@ __device__ __forceinline__ void SmallRow(int row, int n,
       gammas[i] = LoadVec<kWidth>(weights + at);
     }
   }
-  float d[kVectors][kWidth];
   RowSums<double> sums = {0, 0};
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) {
@@ -188,14 +189,13 @@ __device__ __forceinline__ void SmallRow(int row, int n,
     for (int j = 0; j < kWidth; ++j) {
       float h = ToCompute(grads[i].at[j]);
       if (weights != nullptr) h *= ToCompute(gammas[i].at[j]);
-      d[i][j] = ToCompute(elements[i].at[j]) - mean;
       if constexpr (!kRms) part.h += h;
-      part.hd = fmaf(h, d[i][j], part.hd);
+      part.hd = fmaf(h, ToCompute(elements[i].at[j]) - mean, part.hd);
     }
     sums = AddRowSums()(sums, part);
   }
   sums = WarpReduce(sums, AddRowSums());
-  const RowTerms<float> terms(sums, 1.0 / n, rstd);
+  const RowTerms<T> terms(sums, 1.0 / n, rstd);
   T* const out = static_cast<T*>(g.grad_in) + row * n;
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) {
@@ -206,8 +206,9 @@ __device__ __forceinline__ void SmallRow(int row, int n,
     for (int j = 0; j < kWidth; ++j) {
       const float gamma =
           weights == nullptr ? 1.0f : ToCompute(gammas[i].at[j]);
-      result.at[j] = FromCompute<T>(
-          terms.template GradIn<T>(ToCompute(grads[i].at[j]), gamma, d[i][j]));
+      result.at[j] =
+          FromCompute<T>(terms.GradIn(ToCompute(grads[i].at[j]), gamma,
+                                      ToCompute(elements[i].at[j]), mean));
     }
     StoreVec<kWidth>(out + at, result);
   }

@@ -81,9 +81,9 @@ __device__ __forceinline__ C WrittenMean(C mean) {
   return isfinite(mean) ? mean : static_cast<C>(NAN);
 }
 
-// What rounding `exact`, a mean, to `mean` took off; 0 of an infinite mean.
-__device__ __forceinline__ float RestOfMean(double exact, float mean) {
-  const float rest = static_cast<float>(exact - double{mean});
+// What rounding `exact` to `rounded` took off; 0 of an infinity.
+__device__ __forceinline__ float RestOf(double exact, float rounded) {
+  const float rest = static_cast<float>(exact - double{rounded});
   return isfinite(rest) ? rest : 0.0f;
 }
 

@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(1024)
       m2 = fma(-shift, both.a, both.b);
       m2 = m2 < 0 ? 0 : m2;  // NaN stays
     } else {
-      if constexpr (sizeof(T) == 4) shift = RestOfMean(exact, mean);
+      if constexpr (sizeof(T) == 4) shift = RestOf(exact, mean);
       tile.ForEach([&](int i) {
         const C d = x[i] - shift;
         squares[i % 2] = fma(d, d, squares[i % 2]);
@@ -259,7 +259,7 @@ __global__ void __launch_bounds__(512)
   const C rstd = InverseSqrt<C>(fma(moments.m2, data.inverse_n, data.eps));
   const C mean = static_cast<C>(moments.mean);
   C shift = 0;
-  if constexpr (sizeof(C) == 4) shift = RestOfMean(moments.mean, mean);
+  if constexpr (sizeof(C) == 4) shift = RestOf(moments.mean, mean);
   if (tile.slice() == 0) WriteStatistics<kKind>(tile, data, mean, rstd);
   for (int64_t chunk = tile.chunks() - 1; chunk >= 0; --chunk) {
     tile.SetChunk(chunk);
