@@ -58,18 +58,24 @@ __global__ void __launch_bounds__(kResident ? 1024 : 512)
     for (int i = 0; i < Tile::kVectors; ++i) {
       C w[Tile::kWidth];
       LoadGamma(tile, gamma, i, w);
-      RowSums<C> part = {0, 0};
+      RowSums<SumType<T>> part = {0, 0};
       tile.ForEachOf(i, [&](int item) {
-        const C h = grad[item] * w[item % Tile::kWidth];
-        if constexpr (!kRms) part.h += h;
-        part.hd = fma(h, x[item] - mean, part.hd);
+        part.template Add<kRms>(grad[item], w[item % Tile::kWidth], x[item],
+                                mean);
       });
       sums = AddRowSums()(sums, part);
     }
   }
   sums = tile.Reduce(sums, AddRowSums(), RowSums<double>{0, 0});
-  // So that weights are read again, from the cache, and not held.
+  // So that weights are read again, from the cache, and not held, nor what has
+  // been converted to double.
   asm volatile("" : "+l"(gamma));
+  if constexpr (kResident && sizeof(T) == 4) {
+#pragma unroll
+    for (int i = 0; i < Tile::kItems; ++i) {
+      asm volatile("" : "+f"(grad[i]), "+f"(x[i]));
+    }
+  }
   const RowTerms<T> terms(sums, inverse_n, rstd);
   for (int64_t chunk = chunks - 1; chunk >= 0; --chunk) {
     if constexpr (!kResident) {
@@ -128,12 +134,10 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
     float w[kWidth];
     float f[kWidth];
     unpack(i, g, w, f);
-    RowSums<float> part = {0, 0};
+    RowSums<SumType<T>> part = {0, 0};
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
-      const float h = g[j] * w[j];
-      if constexpr (!kRms) part.h += h;
-      part.hd = fmaf(h, f[j] - mean, part.hd);
+      part.template Add<kRms>(g[j], w[j], f[j], mean);
     }
     sums = AddRowSums()(sums, part);
   }

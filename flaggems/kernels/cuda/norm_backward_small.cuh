@@ -19,15 +19,22 @@ namespace cuda {
 namespace internal_norm {
 
 // Of a row, with h = grad_out gamma and d = in - mean: x^ without rstd, so that
-// what is added up is rounded once less.
+// what is added up is rounded once less. C: SumType for a vector's elements.
 template <typename C>
 struct RowSums {
   C h;   // of h
   C hd;  // of h d
+
+  template <bool kRms>
+  __device__ __forceinline__ void Add(C grad, C gamma, C x, C mean) {
+    const C term = grad * gamma;
+    if constexpr (!kRms) h += term;
+    hd = fma(term, x - mean, hd);
+  }
 };
 
-// Over the threads of a row, in double: the terms cancel, and what is left is
-// taken from each element.
+// Over the vectors and the threads of a row, in double: the terms cancel, and
+// what is left is taken from each element.
 struct AddRowSums {
   template <typename C>
   __device__ __forceinline__ RowSums<double> operator()(
@@ -184,17 +191,29 @@ __device__ __forceinline__ void SmallRow(int row, int n,
     if (!kEarlyWeights && weights != nullptr) {
       gammas[i] = LoadVec<kWidth>(weights + at);
     }
-    RowSums<float> part = {0, 0};
+    RowSums<SumType<T>> part = {0, 0};
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
-      float h = ToCompute(grads[i].at[j]);
-      if (weights != nullptr) h *= ToCompute(gammas[i].at[j]);
-      if constexpr (!kRms) part.h += h;
-      part.hd = fmaf(h, ToCompute(elements[i].at[j]) - mean, part.hd);
+      const float gamma =
+          weights == nullptr ? 1.0f : ToCompute(gammas[i].at[j]);
+      part.template Add<kRms>(ToCompute(grads[i].at[j]), gamma,
+                              ToCompute(elements[i].at[j]), mean);
     }
     sums = AddRowSums()(sums, part);
   }
   sums = WarpReduce(sums, AddRowSums());
+  if constexpr (sizeof(T) == 4) {
+    // So that doubles are made anew at the next use, and not held.
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) {
+        asm volatile(""
+                     : "+f"(grads[i].at[j]), "+f"(elements[i].at[j]),
+                       "+f"(gammas[i].at[j]));
+      }
+    }
+  }
   const RowTerms<T> terms(sums, 1.0 / n, rstd);
   T* const out = static_cast<T*>(g.grad_in) + row * n;
 #pragma unroll
