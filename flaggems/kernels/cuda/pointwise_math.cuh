@@ -339,7 +339,7 @@ template <typename T>
 __device__ __forceinline__ Compute<T> MulGeluTanhSigmoid(Compute<T> v,
                                                          Compute<T> x) {
   if constexpr (std::is_same<T, float>::value) {
-    constexpr float kFar = 12.96f;  // its u is kFarExp, nearly
+    constexpr float kFar = 12.9625f;  // its u is kFarExp, nearly
     const double u = GeluTanhArgument(double{AtMost(fabsf(x), kFar)});
     return MulSigmoidExact(v, u, x < 0.0f);
   } else {

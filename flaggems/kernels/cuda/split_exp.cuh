@@ -64,6 +64,7 @@ struct SplitExp {
   }
 };
 // exp(-kFarExp) has k = -254: Scale makes 0 of it, and of nothing that is not.
+// Its q is negative: the largest float times 1 + q does not overflow before.
 inline constexpr float kFarExp = 176.1f;
 
 }  // namespace cuda
