@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kResident ? 1024 : 512)
       RowSums<SumType<T>> part = {0, 0};
       tile.ForEachOf(i, [&](int item) {
         part.template Add<kRms>(grad[item], w[item % Tile::kWidth], x[item],
-                                mean);
+                                mean, rstd);
       });
       sums = AddRowSums()(sums, part);
     }
@@ -137,12 +137,12 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
     RowSums<SumType<T>> part = {0, 0};
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
-      part.template Add<kRms>(g[j], w[j], f[j], mean);
+      part.template Add<kRms>(g[j], w[j], f[j], mean, rstd);
     }
     sums = AddRowSums()(sums, part);
   }
   if constexpr (kRms) {
-    sums.hd = row.Reduce(sums.hd, Sum(), 0.0);
+    sums.hx = row.Reduce(sums.hx, Sum(), 0.0);
   } else {
     sums = row.Reduce(sums, AddRowSums(), RowSums<double>{0, 0});
   }

@@ -18,18 +18,17 @@ namespace kernels {
 namespace cuda {
 namespace internal_norm {
 
-// Of a row, with h = grad_out gamma and d = in - mean: x^ without rstd, so that
-// what is added up is rounded once less. C: SumType for a vector's elements.
+// Sums over a row, with h = grad_out gamma. C: SumType for a vector's elements.
 template <typename C>
 struct RowSums {
   C h;   // of h
-  C hd;  // of h d
+  C hx;  // of h x^
 
   template <bool kRms>
-  __device__ __forceinline__ void Add(C grad, C gamma, C x, C mean) {
+  __device__ __forceinline__ void Add(C grad, C gamma, C x, C mean, C rstd) {
     const C term = grad * gamma;
     if constexpr (!kRms) h += term;
-    hd = fma(term, x - mean, hd);
+    hx = fma(term, (x - mean) * rstd, hx);
   }
 };
 
@@ -39,12 +38,12 @@ struct AddRowSums {
   template <typename C>
   __device__ __forceinline__ RowSums<double> operator()(
       const RowSums<double>& a, const RowSums<C>& b) const {
-    return {a.h + b.h, a.hd + b.hd};
+    return {a.h + b.h, a.hx + b.hx};
   }
 };
 
 // The terms that all elements of a row have in common: grad_in is
-//   rstd (grad_out gamma - mean_h - d slope),
+//   rstd (h - mean(h) - (in - mean) slope), slope = mean(h x^) rstd,
 // of terms that cancel. In double for float32; for 16 bits, where the product
 // is exact, in float with what rounding took off the common terms.
 template <typename T>
@@ -60,7 +59,7 @@ struct RowTerms {
                                       double inverse_n, double rstd)
       : rstd(static_cast<A>(rstd)) {
     const double exact_h = sums.h * inverse_n;
-    const double exact_slope = sums.hd * inverse_n * rstd * rstd;
+    const double exact_slope = sums.hx * inverse_n * rstd;
     mean_h = static_cast<A>(exact_h);
     slope = static_cast<A>(exact_slope);
     if constexpr (sizeof(A) == 4) {
@@ -197,7 +196,7 @@ __device__ __forceinline__ void SmallRow(int row, int n,
       const float gamma =
           weights == nullptr ? 1.0f : ToCompute(gammas[i].at[j]);
       part.template Add<kRms>(ToCompute(grads[i].at[j]), gamma,
-                              ToCompute(elements[i].at[j]), mean);
+                              ToCompute(elements[i].at[j]), mean, rstd);
     }
     sums = AddRowSums()(sums, part);
   }
