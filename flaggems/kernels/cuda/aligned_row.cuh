@@ -302,6 +302,8 @@ class AlignedRow {
     return static_cast<uint4*>(tensor) + row() * plan_.vectors;
   }
 
+  // kStream: as in row_tile.cuh.
+  template <bool kStream = false>
   __device__ __forceinline__ void Load(const void* in, const uint4& fill,
                                        uint4 (&x)[kVectors]) const {
     if constexpr (kPrefetch) {
@@ -311,8 +313,13 @@ class AlignedRow {
     } else {
       const uint4* p = In(in);
 #pragma unroll
-      for (int i = 0; i < kVectors; ++i)
-        x[i] = Has(i) ? __ldcs(p + At(i)) : fill;
+      for (int i = 0; i < kVectors; ++i) {
+        if constexpr (kStream) {
+          x[i] = Has(i) ? __ldcs(p + At(i)) : fill;
+        } else {
+          x[i] = Has(i) ? __ldg(p + At(i)) : fill;
+        }
+      }
     }
   }
 

@@ -98,7 +98,7 @@ class ColumnTile {
     return item * height_ + y_ < high_;
   }
 
-  template <bool kStream = true, typename U>
+  template <bool kStream = false, typename U>
   __device__ __forceinline__ void Load(const U* tensor, C fill,
                                        C (&x)[kItems]) const {
     const U* p = tensor + base_;

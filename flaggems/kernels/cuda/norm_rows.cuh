@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(1024)
   __shared__ RowShared shared;
   Tile tile(plan, data.in, &shared);
   C x[Tile::kItems];
-  tile.Load(data.in, C{0}, x);
+  tile.template Load<StreamsRows<kKind, T>()>(data.in, C{0}, x);
   C mean = 0;
   C shift = 0;
   double m2;
@@ -264,7 +264,7 @@ __global__ void __launch_bounds__(512)
   for (int64_t chunk = tile.chunks() - 1; chunk >= 0; --chunk) {
     tile.SetChunk(chunk);
     C x[Tile::kItems];
-    tile.Load(data.in, C{0}, x);
+    tile.template Load<true>(data.in, C{0}, x);
     if constexpr (kKind != Kind::kRms) {
 #pragma unroll
       for (int i = 0; i < Tile::kItems; ++i) x[i] -= mean;

@@ -32,7 +32,7 @@ struct GeluTanh {
   using C = None;
   explicit GeluTanh(const Number*) {}
   __device__ Compute<T> operator()(Compute<T> x) const {
-    return MulGeluTanhSigmoid<T>(x, x);
+    return GeluByTanh<T>(x);
   }
 };
 
@@ -44,7 +44,7 @@ struct Silu {
   using C = None;
   explicit Silu(const Number*) {}
   __device__ Compute<T> operator()(Compute<T> x) const {
-    return MulSigmoid<T>(x, x);
+    return Over1PlusExpMinus<T>(x, x);
   }
 };
 
