@@ -12,6 +12,7 @@
 #include "flaggems/comparator/element_rule.h"
 #include "flaggems/comparator/quiet_errors.h"
 #include "flaggems/comparator/ulp.h"
+#include "flaggems/comparator/ulp_error.h"
 #include "flaggems/core/host_device.h"
 
 namespace flaggems {
@@ -23,7 +24,8 @@ class BudgetRule {
  public:
   // `format` is that of the output's dtype, or of its parts.
   BudgetRule(const Budget& budget, const FloatFormat& format)
-      : terms_(budget, format),
+      : ulp_error(format),
+        terms_(budget, format),
         flush_below_(budget.flush_subnormals ? format.smallest_normal() : 0),
         overflow_(format.overflow / budget.overflow_margin),
         has_infinity_(format.has_infinity) {}
@@ -56,10 +58,20 @@ class BudgetRule {
 
   struct QuietBounds;
 
+  // The limit is spacing_term() * 2^e + slope() * x + base(), where 2^e is
+  // ulp.h's at the smaller of the two magnitudes and x the element's condition
+  // (kPerElement) or |want|.
+  FG_HOST_DEVICE double spacing_term() const { return terms_.spacing_term; }
+  FG_HOST_DEVICE double slope() const { return terms_.slope; }
+  FG_HOST_DEVICE double base() const { return terms_.base; }
+  FG_HOST_DEVICE const double* conditions() const { return terms_.conditions; }
+
+  UlpErrorFunction ulp_error;
+
  private:
   struct Terms {
     Terms(const Budget& budget, const FloatFormat& format)
-        : ulp(format), h(budget.h) {
+        : ulp(format), h(budget.h), spacing_term(budget.h * ulp(1)) {
       const double factor = budget.Factor();
       switch (budget.condition) {
         case Budget::Condition::kNone:
@@ -95,6 +107,7 @@ class BudgetRule {
 
     UlpFunction ulp;
     double h;
+    double spacing_term;  // h spacings at 1
     double slope = 0;
     double base = 0;
     const double* conditions = nullptr;

@@ -10,6 +10,7 @@
 #include "flaggems/comparator/element_walk.h"
 #include "flaggems/comparator/quiet_errors.h"
 #include "flaggems/comparator/strided_reader.h"
+#include "flaggems/comparator/ulp_error.h"
 #include "flaggems/core/dtype.h"
 #include "flaggems/core/status_macros.h"
 
@@ -54,7 +55,8 @@ bool VisitPair(DType got, DType want, Visitor&& visitor) {
 // ---- The rule, with its bounds for the first look.
 
 struct WalkedFixedRule : FixedRule {
-  explicit WalkedFixedRule(const Tolerance& tolerance) : FixedRule{tolerance} {}
+  WalkedFixedRule(const Tolerance& tolerance, DType got)
+      : FixedRule{tolerance, UlpErrorOf(got)} {}
 
   // The limit is linear in |want|, and so is the bound.
   struct QuietBounds {
@@ -112,7 +114,7 @@ PartialComparison CompareRange(const ArrayView& got, const ArrayView& want,
                                const Tolerance& tolerance, int64_t begin,
                                int64_t end, CodePath path) {
   PartialComparison stats;
-  const WalkedFixedRule rule(tolerance);
+  const WalkedFixedRule rule(tolerance, got.dtype);
   const bool avx2 = internal_walk::UseAvx2(path);
   VisitPair(got.dtype, want.dtype, [&](auto got_tag, auto want_tag) {
     stats = internal_walk::CompareTyped<got_tag.value, want_tag.value>(

@@ -1,6 +1,9 @@
 #include "flaggems/comparator/comparison.h"
 
+#include <cmath>
 #include <limits>
+
+#include "flaggems/comparator/ulp_error.h"
 
 namespace flaggems {
 namespace {
@@ -17,6 +20,15 @@ Comparison Finish(const PartialComparison& all) {
   result.special_mismatches = all.special_mismatches;
   result.want_nans = all.want_nans;
   result.flushed = all.flushed;
+  result.finite_numbers = all.finite_numbers;
+  if (all.finite_numbers > 0) {
+    const auto count = static_cast<double>(all.finite_numbers);
+    result.mean_error_ulps =
+        static_cast<double>(all.ulp_errors) / count * kUlpErrorUnit;
+    result.rms_error_ulps =
+        std::sqrt(static_cast<double>(all.ulp_error_squares) / count) *
+        kUlpErrorUnit;
+  }
   if (all.special_mismatches > 0) {
     result.max_abs_diff = all.nan_mismatch ? kNan : kInfinity;
     result.max_rel_diff = result.max_abs_diff;
@@ -47,6 +59,8 @@ Comparison ShapeMismatch(int64_t want_numel) {
   result.numel = want_numel;
   result.max_abs_diff = kNan;
   result.max_rel_diff = kNan;
+  result.mean_error_ulps = kNan;
+  result.rms_error_ulps = kNan;
   result.score = kInfinity;
   return result;
 }

@@ -35,6 +35,15 @@ struct Comparison {
   // error is not, and after kFailShape.
   double score = 0;
 
+  // The mean of got - want and the square root of the mean of (got - want)^2,
+  // both in spacings of got's dtype at `want` (ulp.h), over the pairs of finite
+  // floating numbers; the two parts of a complex number are two. An error is
+  // clamped to +-65,536 spacings and rounded to 1/1,024 of one (ulp_error.h). 0
+  // without such a pair, as of integers; NaN after kFailShape.
+  double mean_error_ulps = 0;
+  double rms_error_ulps = 0;
+  int64_t finite_numbers = 0;  // pairs that these two are of
+
   // Elements that agree only because subnormal results may be flushed to zero;
   // 0 where no tolerance allows that (see budget.h).
   int64_t flushed = 0;
@@ -44,6 +53,9 @@ struct Comparison {
   // elements to compare.
   int64_t worst = -1;
 };
+
+// Holds sums of 2^40 errors, and of their squares.
+__extension__ typedef __int128 Int128;
 
 // The same of a subset of the elements, in a form that can be joined.
 struct PartialComparison {
@@ -62,6 +74,13 @@ struct PartialComparison {
   int64_t first_special = -1;  // lowest position of a special mismatch
 
   int64_t flushed = 0;
+
+  // Pairs of finite floating numbers; of a complex number each part counts.
+  int64_t finite_numbers = 0;
+  // Of them, the sum of the errors in units of kUlpErrorUnit spacings
+  // (ulp_error.h), and the sum of the squares of those integers.
+  Int128 ulp_errors = 0;
+  Int128 ulp_error_squares = 0;
 };
 
 namespace internal_comparison {
@@ -90,6 +109,9 @@ FG_HOST_DEVICE inline PartialComparison Merge(const PartialComparison& a,
   joined.special_mismatches = a.special_mismatches + b.special_mismatches;
   joined.want_nans = a.want_nans + b.want_nans;
   joined.flushed = a.flushed + b.flushed;
+  joined.finite_numbers = a.finite_numbers + b.finite_numbers;
+  joined.ulp_errors = a.ulp_errors + b.ulp_errors;
+  joined.ulp_error_squares = a.ulp_error_squares + b.ulp_error_squares;
   joined.nan_mismatch = a.nan_mismatch || b.nan_mismatch;
   joined.max_abs_diff =
       internal_comparison::Larger(a.max_abs_diff, b.max_abs_diff);

@@ -18,7 +18,9 @@ bool operator==(const PartialComparison& a, const PartialComparison& b) {
                     p.want_nans, p.nan_mismatch, p.max_abs_diff, p.max_rel_diff,
                     p.score, p.worst_score, p.first_special, p.flushed);
   };
-  return tie(a) == tie(b);
+  return tie(a) == tie(b) && a.finite_numbers == b.finite_numbers &&
+         a.ulp_errors == b.ulp_errors &&
+         a.ulp_error_squares == b.ulp_error_squares;
 }
 
 void PrintTo(const PartialComparison& p, std::ostream* os) {
@@ -38,6 +40,11 @@ std::vector<PartialComparison> Parts() {
   parts[3] = {7, 2, 3, 0, true, 2.0, 0.0, kInf, 63, 61, 9};
   parts[4] = {7, 2, 1, 0, false, kInf, kInf, kInf, 71, 70, 12};
   parts[5] = {4, 0, 0, 4, false, 0, 0, 0, 0, -1, 15};
+  for (size_t i = 1; i < parts.size(); ++i) {
+    parts[i].finite_numbers = static_cast<int64_t>(i);
+    parts[i].ulp_errors = i % 2 == 0 ? -1024 : 1000;
+    parts[i].ulp_error_squares = Int128{1} << (20 * i);
+  }
   return parts;
 }
 
@@ -51,6 +58,25 @@ TEST(MergeTest, AssociativeAndCommutative) {
       }
     }
   }
+}
+
+// The largest error 2^40 times, then as many of the other sign.
+TEST(MergeTest, SumsOfErrorsDoNotOverflow) {
+  PartialComparison up;
+  up.finite_numbers = 1;
+  up.ulp_errors = 1 << 26;
+  up.ulp_error_squares = int64_t{1} << 52;
+  PartialComparison down = up;
+  down.ulp_errors = -up.ulp_errors;
+  for (int i = 0; i < 40; ++i) {
+    up = Merge(up, up);
+    down = Merge(down, down);
+  }
+  EXPECT_EQ(Finish(up).mean_error_ulps, 65536);
+  EXPECT_EQ(Finish(up).rms_error_ulps, 65536);
+  EXPECT_EQ(Finish(down).mean_error_ulps, -65536);
+  EXPECT_EQ(Finish(Merge(up, down)).mean_error_ulps, 0);
+  EXPECT_EQ(Finish(Merge(up, down)).rms_error_ulps, 65536);
 }
 
 TEST(MergeTest, NothingIsNeutral) {

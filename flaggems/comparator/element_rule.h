@@ -7,6 +7,7 @@
 //
 //   double Limit(const ElementError& error, PartialComparison* stats) const;
 //   bool AgreesAsOverflow(double got, double want, int64_t position) const;
+//   UlpErrorFunction ulp_error;  // of got's dtype or of its parts
 //
 // Limit is >= 0, never NaN, and called for pairs of finite elements; in *stats
 // it may count what it allowed. AgreesAsOverflow is called for a `got` that is
@@ -21,6 +22,7 @@
 #include "flaggems/comparator/comparison.h"
 #include "flaggems/comparator/element.h"
 #include "flaggems/comparator/tolerance.h"
+#include "flaggems/comparator/ulp_error.h"
 #include "flaggems/core/host_device.h"
 
 namespace flaggems {
@@ -37,6 +39,7 @@ struct ElementError {
 // atol + rtol * |want|.
 struct FixedRule {
   Tolerance tolerance;
+  UlpErrorFunction ulp_error;
 
   FG_HOST_DEVICE double Limit(const ElementError& error,
                               PartialComparison* /*stats*/) const {
@@ -118,6 +121,17 @@ FG_HOST_DEVICE inline bool AddError(const ElementError& error, const Rule& rule,
                   error.position, stats);
 }
 
+// Takes the error of a finite pair into the sums.
+template <typename Rule>
+FG_HOST_DEVICE inline void AddUlpError(double got, double want,
+                                       const Rule& rule,
+                                       PartialComparison* stats) {
+  if (got == want) return;
+  const int64_t units = rule.ulp_error(got, want);
+  stats->ulp_errors += units;
+  stats->ulp_error_squares += units * units;
+}
+
 FG_HOST_DEVICE inline void AddSpecialMismatch(bool with_nan, int64_t position,
                                               PartialComparison* stats) {
   ++stats->special_mismatches;
@@ -145,6 +159,8 @@ FG_HOST_DEVICE inline double Modulus(double re, double im) {
 }  // namespace internal_rule
 
 // Judge() takes one pair into *stats. Positions must rise from call to call.
+// finite_numbers: Judge() takes off the pairs that are not finite; whoever
+// walks over floating numbers adds all.
 template <typename Rule>
 FG_HOST_DEVICE inline void Judge(double got, double want, int64_t position,
                                  const Rule& rule, PartialComparison* stats) {
@@ -152,10 +168,12 @@ FG_HOST_DEVICE inline void Judge(double got, double want, int64_t position,
   const double diff = std::fabs(got - want);
   if (diff <= internal_rule::kMaxDouble ||
       internal_rule::Classify(got, want) == PairClass::kFinite) {
+    internal_rule::AddUlpError(got, want, rule, stats);
     stats->value_mismatches += internal_rule::AddError(
         {diff, std::fabs(got), std::fabs(want), position}, rule, stats);
     return;
   }
+  --stats->finite_numbers;
   stats->want_nans += std::isnan(want);
   if (internal_rule::ClassifyBy(rule, got, want, position) ==
       PairClass::kOtherSpecial) {
@@ -173,6 +191,15 @@ FG_HOST_DEVICE inline void Judge(const ComplexValue& got,
       internal_rule::ClassifyBy(rule, got.re, want.re, position);
   const PairClass im =
       internal_rule::ClassifyBy(rule, got.im, want.im, position);
+  const auto sum_part = [&](PairClass part, double got_part, double want_part) {
+    if (part == PairClass::kFinite) {
+      internal_rule::AddUlpError(got_part, want_part, rule, stats);
+    } else {
+      --stats->finite_numbers;
+    }
+  };
+  sum_part(re, got.re, want.re);
+  sum_part(im, got.im, want.im);
   if (re == PairClass::kFinite && im == PairClass::kFinite) {
     const double diff =
         internal_rule::Modulus(got.re - want.re, got.im - want.im);

@@ -11,8 +11,8 @@
 //   };
 //
 // An error of at most ForScore() raises no score, is within the limit, and has
-// nothing else to be counted. ForScore may be NaN or negative: it only sends
-// more elements to the second look.
+// nothing to be counted but the sums of errors in spacings. ForScore may be NaN
+// or negative: it only sends more elements to the second look.
 //
 // To be compiled with -ffp-contract=off: the bounds and the rule must round
 // alike.
@@ -27,6 +27,7 @@
 #include "flaggems/comparator/element_rule.h"
 #include "flaggems/comparator/quiet_errors.h"
 #include "flaggems/comparator/strided_reader.h"
+#include "flaggems/comparator/ulp_error.h"
 #include "flaggems/core/array_view.h"
 #include "flaggems/core/dtype.h"
 
@@ -52,20 +53,67 @@ inline constexpr bool kIsComplex =
 template <DType kDType>
 inline constexpr bool kIsInteger = !kIsReal<kDType> && !kIsComplex<kDType>;
 
-// ---- The first look: which blocks change nothing but the element count.
+// ---- The first look: which blocks change nothing but the element count and
+// the sums of errors.
+
+// The sums over blocks of real pairs that are quiet.
+struct QuietSums {
+  Int128 errors = 0;
+  Int128 squares = 0;
+  int64_t infinities = 0;  // the same in both
+};
+
+// Adds a quiet block. kEqual: it may have infinities, the same in both.
+template <bool kEqual, DType kGot, DType kWant>
+inline __attribute__((always_inline)) void AddQuietBlock(
+    const StoredOf<kGot>* got, const StoredOf<kWant>* want,
+    const UlpErrorFunction& ulp_error, QuietSums* sums) {
+  // Doubles hold the squares exactly. Added to this one, an integer of up to
+  // 2^52 is the difference of the bits. Sums of bits wrap; what is added too
+  // much comes off at the end.
+  constexpr double kToBits = 0x1p52;
+  uint64_t errors = 0;
+  uint64_t squares = 0;
+  int64_t infinities = 0;
+  for (int64_t i = 0; i < kBlock; ++i) {
+    const double g = Element<kGot>::Load(got[i]);
+    const double w = Element<kWant>::Load(want[i]);
+    double diff = g - w;
+    if constexpr (kEqual) {
+      // 0 where they are equal, by a mask: ?: would become a branch.
+      diff = internal_element::BitCast<double>(
+          internal_element::BitCast<uint64_t>(diff) &
+          (0 - static_cast<uint64_t>(g != w)));
+      infinities += std::fabs(w) > internal_rule::kMaxDouble ? 1 : 0;
+    }
+    const double shifted = ulp_error.Shifted(diff, w);
+    const double units = shifted - UlpErrorFunction::kToInteger;
+    errors += internal_element::BitCast<uint64_t>(shifted);
+    squares += internal_element::BitCast<uint64_t>(units * units + kToBits);
+  }
+  constexpr double kToInteger = UlpErrorFunction::kToInteger;
+  errors -= kBlock * internal_element::BitCast<uint64_t>(kToInteger);
+  squares -= kBlock * internal_element::BitCast<uint64_t>(kToBits);
+  sums->errors += static_cast<int64_t>(errors);
+  sums->squares += squares;
+  sums->infinities += infinities;
+}
 
 // Whether a block of real pairs is quiet. Written so that compilers vectorise
 // it: one flag as wide as the values, no branch. kEqual also accepts infinities
 // that are the same in both, as a mask makes them; that costs a third more.
+// *different: whether a pair is not equal; not set if the block is not quiet.
 template <bool kEqual, DType kGot, DType kWant, typename Bounds>
 inline __attribute__((always_inline)) bool IsQuietBlock(
     const StoredOf<kGot>* got, const StoredOf<kWant>* want, int64_t position,
-    const Bounds& bounds) {
+    const Bounds& bounds, bool* different) {
   int64_t loud = 0;
+  uint64_t differences = 0;
   for (int64_t i = 0; i < kBlock; ++i) {
     const double g = Element<kGot>::Load(got[i]);
     const double w = Element<kWant>::Load(want[i]);
     const double diff = std::fabs(g - w);
+    differences |= internal_element::BitCast<uint64_t>(diff);
     const double a = std::fabs(w);
     const double rel = bounds.errors.rel_slope * a + bounds.errors.rel_base;
     const double score = bounds.ForScore(std::fabs(g), a, position + i);
@@ -80,23 +128,35 @@ inline __attribute__((always_inline)) bool IsQuietBlock(
       loud |= diff <= score ? 0 : 1;
     }
   }
+  *different = differences != 0;
   return loud == 0;
 }
 
 // Number of elements, a multiple of kBlock, in the leading blocks of got and
-// want that are quiet.
-template <DType kGot, DType kWant, typename Bounds>
+// want that are quiet; these are taken into *sums.
+template <DType kGot, DType kWant, typename Rule>
 inline __attribute__((always_inline)) int64_t LeadingQuietBody(
     const StoredOf<kGot>* got, const StoredOf<kWant>* want, int64_t n,
-    int64_t position, const Bounds& given) {
+    int64_t position, const Rule& rule, const typename Rule::QuietBounds& given,
+    QuietSums* sums) {
   int64_t done = 0;
   if constexpr (kIsReal<kGot>) {
-    const Bounds bounds = given;  // a copy, so that it stays in registers
+    const auto bounds = given;  // copies, so that they stay in registers
+    const UlpErrorFunction ulp_error = rule.ulp_error;
     for (; done + kBlock <= n; done += kBlock) {
-      if (!IsQuietBlock<false, kGot, kWant>(got + done, want + done,
-                                            position + done, bounds) &&
-          !IsQuietBlock<true, kGot, kWant>(got + done, want + done,
-                                           position + done, bounds)) {
+      bool different;
+      if (IsQuietBlock<false, kGot, kWant>(
+              got + done, want + done, position + done, bounds, &different)) {
+        if (different) {
+          AddQuietBlock<false, kGot, kWant>(got + done, want + done, ulp_error,
+                                            sums);
+        }
+      } else if (IsQuietBlock<true, kGot, kWant>(got + done, want + done,
+                                                 position + done, bounds,
+                                                 &different)) {
+        AddQuietBlock<true, kGot, kWant>(got + done, want + done, ulp_error,
+                                         sums);
+      } else {
         break;
       }
     }
@@ -116,19 +176,24 @@ inline __attribute__((always_inline)) int64_t LeadingQuietBody(
   return done;  // complex pairs go to the second look at once
 }
 
-template <DType kGot, DType kWant, typename Bounds>
+template <DType kGot, DType kWant, typename Rule>
 int64_t LeadingQuietBaseline(const StoredOf<kGot>* got,
                              const StoredOf<kWant>* want, int64_t n,
-                             int64_t position, const Bounds& bounds) {
-  return LeadingQuietBody<kGot, kWant>(got, want, n, position, bounds);
+                             int64_t position, const Rule& rule,
+                             const typename Rule::QuietBounds& bounds,
+                             QuietSums* sums) {
+  return LeadingQuietBody<kGot, kWant>(got, want, n, position, rule, bounds,
+                                       sums);
 }
 
 #ifdef FG_HAVE_AVX2_PATH_
-template <DType kGot, DType kWant, typename Bounds>
+template <DType kGot, DType kWant, typename Rule>
 __attribute__((target("avx2"))) int64_t LeadingQuietAvx2(
     const StoredOf<kGot>* got, const StoredOf<kWant>* want, int64_t n,
-    int64_t position, const Bounds& bounds) {
-  return LeadingQuietBody<kGot, kWant>(got, want, n, position, bounds);
+    int64_t position, const Rule& rule,
+    const typename Rule::QuietBounds& bounds, QuietSums* sums) {
+  return LeadingQuietBody<kGot, kWant>(got, want, n, position, rule, bounds,
+                                       sums);
 }
 #endif
 
@@ -150,19 +215,26 @@ void CompareRun(const StoredOf<kGot>* got, const StoredOf<kWant>* want,
                 PartialComparison* stats) {
   if (stats->worst_score < 0 && n > 0) stats->worst_score = position;
   stats->numel += n;
+  if constexpr (kIsReal<kGot>) stats->finite_numbers += n;
+  if constexpr (kIsComplex<kGot>) stats->finite_numbers += 2 * n;
   int64_t i = 0;
   while (i < n) {
     const typename Rule::QuietBounds bounds(rule, *stats);
+    QuietSums sums;
 #ifdef FG_HAVE_AVX2_PATH_
-    i += avx2 ? LeadingQuietAvx2<kGot, kWant>(got + i, want + i, n - i,
-                                              position + i, bounds)
-              : LeadingQuietBaseline<kGot, kWant>(got + i, want + i, n - i,
-                                                  position + i, bounds);
+    i += avx2
+             ? LeadingQuietAvx2<kGot, kWant>(got + i, want + i, n - i,
+                                             position + i, rule, bounds, &sums)
+             : LeadingQuietBaseline<kGot, kWant>(
+                   got + i, want + i, n - i, position + i, rule, bounds, &sums);
 #else
     (void)avx2;
     i += LeadingQuietBaseline<kGot, kWant>(got + i, want + i, n - i,
-                                           position + i, bounds);
+                                           position + i, rule, bounds, &sums);
 #endif
+    stats->finite_numbers -= sums.infinities;
+    stats->ulp_errors += sums.errors;
+    stats->ulp_error_squares += sums.squares;
     const int64_t loud_end = i + kBlock < n ? i + kBlock : n;
     PartialComparison local = *stats;  // a copy, to be kept in registers
     for (; i < loud_end; ++i) {

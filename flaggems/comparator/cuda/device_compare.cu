@@ -16,8 +16,6 @@ using internal_device::Planned;
 
 constexpr int kWarp = 32;
 constexpr int kWarps = kThreads / kWarp;
-// Enough loads in flight, with the registers that a tile takes.
-constexpr int kBlocksPerProcessor = 3;
 constexpr int kMaxBlocks = 1024;
 
 struct Scratch {
@@ -70,7 +68,7 @@ __device__ DeviceComparison MergeBlock(DeviceComparison part) {
 }
 
 template <typename Walk>
-__global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
+__global__ void __launch_bounds__(kThreads, Walk::kBlocksPerProcessor)
     CompareKernel(const __grid_constant__ Walk walk, Scratch* scratch,
                   DeviceComparison* result) {
   __shared__ BlockMaxima maxima;
@@ -80,6 +78,8 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
     maxima.rel = 0;
     maxima.score = 0;
   }
+  __syncthreads();
+  walk.Prepare(blockIdx.x, static_cast<int>(threadIdx.x), &maxima);
   __syncthreads();
   DeviceComparison part = MergeBlock(
       walk.Walk(blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x), &maxima));
@@ -140,9 +140,8 @@ struct Launcher {
     error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount,
                                    device);
     if (error != cudaSuccess) return;
-    const int64_t most = processors * kBlocksPerProcessor < kMaxBlocks
-                             ? processors * kBlocksPerProcessor
-                             : kMaxBlocks;
+    const int all = processors * Walk::kBlocksPerProcessor;
+    const int64_t most = all < kMaxBlocks ? all : kMaxBlocks;
     const int64_t tiles = walk.tiles() > 0 ? walk.tiles() : 1;
     CompareKernel<<<static_cast<unsigned>(tiles < most ? tiles : most),
                     kThreads, 0, stream>>>(walk, static_cast<Scratch*>(scratch),

@@ -41,7 +41,7 @@
 
 namespace flaggems {
 
-// The same for every call and device; about 100 KiB.
+// The same for every call and device; about 150 KiB.
 int64_t DeviceCompareScratchBytes();
 
 // got: a real floating type; want: float64.

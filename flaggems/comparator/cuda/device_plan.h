@@ -10,11 +10,13 @@
 
 #include "flaggems/comparator/budget.h"
 #include "flaggems/comparator/budget_rule.h"
+#include "flaggems/comparator/cuda/device_elements.h"
 #include "flaggems/comparator/cuda/device_walk.h"
 #include "flaggems/comparator/cuda/strided_layout.h"
 #include "flaggems/comparator/element.h"
 #include "flaggems/comparator/element_rule.h"
 #include "flaggems/comparator/ulp.h"
+#include "flaggems/comparator/ulp_error.h"
 #include "flaggems/core/array_view.h"
 #include "flaggems/core/dtype.h"
 
@@ -80,7 +82,9 @@ Planned VisitBudgetWalk(const ArrayView& got, const ArrayView& want,
   constexpr size_t kRun = 2;  // of AlignedRuns
   if (got.is_contiguous() && want.is_contiguous() &&
       IsAligned(got.data, kRun * ElementSize(got.dtype)) &&
-      IsAligned(want.data, kRun * sizeof(double))) {
+      IsAligned(want.data, kRun * sizeof(double)) &&
+      (!kPerElement ||
+       IsAligned(budget.conditions.data, kRun * sizeof(double)))) {
     switch (got.dtype) {
       case DType::kFloat16:
         VisitAligned<DType::kFloat16>(got, want, rule, visitor);
@@ -127,7 +131,7 @@ Planned VisitExactWalk(const ArrayView& got, const ArrayView& want,
                        Visitor&& visitor) {
   if (got.sizes != want.sizes) return Planned::kSizesDiffer;
   if (got.dtype != want.dtype) return Planned::kNoRule;
-  const FixedRule exact{{0, 0}};
+  const FixedRule exact{{0, 0}, UlpErrorOf(got.dtype)};
   if (IsFloating(got.dtype)) {
     return VisitStridedReals(got, want, exact, visitor);
   }

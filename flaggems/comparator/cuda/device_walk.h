@@ -9,21 +9,14 @@
 // tile, thread t takes runs of kRun elements that lie kThreads * kRun apart, so
 // that neighbouring threads read neighbouring memory. What is left after the
 // last full tile goes to one block, an element at a time.
-//
-// As on the host, nearly all elements get a first look only, without a
-// division. The bounds of that look are the maxima of the whole block: what an
-// element cannot beat there it cannot beat in the joined result, and since the
-// bound for the score lies strictly below a score that another element has, it
-// is not the first of equals either.
 
-#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
-#include "flaggems/comparator/budget_rule.h"
 #include "flaggems/comparator/comparison.h"
 #include "flaggems/comparator/cuda/device_comparison.h"
-#include "flaggems/comparator/cuda/strided_layout.h"
+#include "flaggems/comparator/cuda/device_elements.h"
+#include "flaggems/comparator/cuda/device_look.h"
 #include "flaggems/comparator/element.h"
 #include "flaggems/comparator/element_rule.h"
 #include "flaggems/core/dtype.h"
@@ -40,223 +33,14 @@ namespace internal_device {
 
 inline constexpr int kThreads = 256;
 
-// The largest statistics that threads of a block have found. Written without
-// locks: whatever is there belongs to some element, so that it is a valid
-// bound; that a smaller one may overwrite it costs only time.
-struct BlockMaxima {
-  volatile double abs;
-  volatile double rel;
-  volatile double score;
-};
-
-FG_HOST_DEVICE inline void Raise(volatile double* maximum, double value) {
-  // The lanes of a warp write one after the other: a few rounds leave the
-  // largest, or nearly so.
-  for (int round = 0; round < 6 && value > *maximum; ++round) *maximum = value;
-}
-
-FG_HOST_DEVICE inline void Raise(BlockMaxima* block,
-                                 const PartialComparison& stats) {
-  Raise(&block->abs, stats.max_abs_diff);
-  Raise(&block->rel, stats.max_rel_diff);
-  Raise(&block->score, stats.score);
-}
-
-// ---- Rules: the first look at a pair, and the second.
-
-template <typename Rule>
-class FirstLook;
-
-template <bool kPerElement>
-class FirstLook<BudgetRule<kPerElement>> {
- public:
-  FG_HOST_DEVICE FirstLook(const BudgetRule<kPerElement>& rule,
-                           const BlockMaxima& block)
-      : bounds_(rule, Known(block)) {}
-
-  FG_HOST_DEVICE bool IsQuiet(double got, double want, int64_t position) const {
-    const double diff = std::fabs(got - want);
-    const double abs_want = std::fabs(want);
-    const double rel =
-        bounds_.errors.rel_slope * abs_want + bounds_.errors.rel_base;
-    const double score = bounds_.ForScore(std::fabs(got), abs_want, position);
-    return (got == want) |
-           ((diff <= bounds_.errors.abs) & (diff <= rel) & (diff <= score));
-  }
-
- private:
-  FG_HOST_DEVICE static PartialComparison Known(const BlockMaxima& block) {
-    PartialComparison known;
-    known.max_abs_diff = block.abs;
-    known.max_rel_diff = block.rel;
-    known.score = block.score;
-    return known;
-  }
-
-  typename BudgetRule<kPerElement>::QuietBounds bounds_;
-};
-
-// No tolerance: what is not equal has to be counted.
-template <>
-class FirstLook<FixedRule> {
- public:
-  FG_HOST_DEVICE FirstLook(const FixedRule&, const BlockMaxima&) {}
-
-  template <typename Value>
-  FG_HOST_DEVICE bool IsQuiet(Value got, Value want, int64_t) const {
-    return got == want;
-  }
-};
-
-// Out of line, and with the statistics in memory: seldom called, and the
-// registers are for loads in flight.
-template <typename Rule, typename Value>
-FG_HOST_DEVICE __attribute__((noinline)) void SecondLook(
-    Value got, Value want, int64_t position, const Rule& rule,
-    PartialComparison* stats, BlockMaxima* block) {
-  // The block may know better by now.
-  const FirstLook<Rule> look(rule, *block);
-  if (look.IsQuiet(got, want, position)) return;
-  Judge(got, want, position, rule, stats);
-  Raise(block, *stats);
-}
-
-// ---- Elements: `kRun` neighbours from a position on.
-
-// Contiguous, of a type known to the compiler, aligned to runs.
-template <DType kGot>
-struct AlignedRuns {
-  static constexpr int kRun = 2;
-  using Value = double;
-
-  const StoredOf<kGot>* got;
-  const double* want;
-
-  FG_HOST_DEVICE void Read(int64_t position, double* g, double* w) const {
-    struct alignas(kRun * sizeof(StoredOf<kGot>)) GotRun {
-      StoredOf<kGot> x[kRun];
-    };
-    struct alignas(kRun * sizeof(double)) WantRun {
-      double x[kRun];
-    };
-    const GotRun got_run = *reinterpret_cast<const GotRun*>(got + position);
-    const WantRun want_run = *reinterpret_cast<const WantRun*>(want + position);
-    for (int i = 0; i < kRun; ++i) {
-      g[i] = Element<kGot>::Load(got_run.x[i]);
-      w[i] = want_run.x[i];
-    }
-  }
-  FG_HOST_DEVICE void ReadOne(int64_t position, double* g, double* w) const {
-    *g = Element<kGot>::Load(got[position]);
-    *w = want[position];
-  }
-};
-
-template <DType kDType>
-FG_HOST_DEVICE inline ValueOf<kDType> LoadAt(const void* data, int64_t i) {
-  return Element<kDType>::Load(static_cast<const StoredOf<kDType>*>(data)[i]);
-}
-
-// Of a real floating type.
-FG_HOST_DEVICE inline double LoadReal(DType dtype, const void* data,
-                                      int64_t i) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return LoadAt<DType::kFloat16>(data, i);
-    case DType::kBFloat16:
-      return LoadAt<DType::kBFloat16>(data, i);
-    case DType::kFloat32:
-      return LoadAt<DType::kFloat32>(data, i);
-    case DType::kFloat8E4M3FN:
-      return LoadAt<DType::kFloat8E4M3FN>(data, i);
-    case DType::kFloat8E5M2:
-      return LoadAt<DType::kFloat8E5M2>(data, i);
-    case DType::kFloat8E4M3FNUZ:
-      return LoadAt<DType::kFloat8E4M3FNUZ>(data, i);
-    case DType::kFloat8E5M2FNUZ:
-      return LoadAt<DType::kFloat8E5M2FNUZ>(data, i);
-    case DType::kFloat8E8M0FNU:
-      return LoadAt<DType::kFloat8E8M0FNU>(data, i);
-    default:
-      return LoadAt<DType::kFloat64>(data, i);
-  }
-}
-
-// Of bool or an integer; uint64 as the int64_t of the same bits.
-FG_HOST_DEVICE inline int64_t LoadInteger(DType dtype, const void* data,
-                                          int64_t i) {
-  switch (dtype) {
-    case DType::kBool:
-      return LoadAt<DType::kBool>(data, i);
-    case DType::kUInt8:
-      return LoadAt<DType::kUInt8>(data, i);
-    case DType::kInt8:
-      return LoadAt<DType::kInt8>(data, i);
-    case DType::kInt16:
-      return LoadAt<DType::kInt16>(data, i);
-    case DType::kInt32:
-      return LoadAt<DType::kInt32>(data, i);
-    case DType::kUInt16:
-      return LoadAt<DType::kUInt16>(data, i);
-    case DType::kUInt32:
-      return LoadAt<DType::kUInt32>(data, i);
-    default:
-      return LoadAt<DType::kInt64>(data, i);
-  }
-}
-
-// Strided, of any real floating types.
-template <typename Index>
-struct StridedReals {
-  static constexpr int kRun = 1;
-  using Value = double;
-
-  const void* got;
-  const void* want;
-  DType got_dtype;
-  DType want_dtype;
-  StridedLayout<Index> layout;
-
-  FG_HOST_DEVICE void Read(int64_t position, double* g, double* w) const {
-    int64_t got_offset, want_offset;
-    layout.Offsets(position, &got_offset, &want_offset);
-    *g = LoadReal(got_dtype, got, got_offset);
-    *w = LoadReal(want_dtype, want, want_offset);
-  }
-  FG_HOST_DEVICE void ReadOne(int64_t position, double* g, double* w) const {
-    Read(position, g, w);
-  }
-};
-
-// Strided, of one integer type.
-template <typename Index>
-struct StridedIntegers {
-  static constexpr int kRun = 1;
-  using Value = int64_t;
-
-  const void* got;
-  const void* want;
-  DType dtype;
-  StridedLayout<Index> layout;
-
-  FG_HOST_DEVICE void Read(int64_t position, int64_t* g, int64_t* w) const {
-    int64_t got_offset, want_offset;
-    layout.Offsets(position, &got_offset, &want_offset);
-    *g = LoadInteger(dtype, got, got_offset);
-    *w = LoadInteger(dtype, want, want_offset);
-  }
-  FG_HOST_DEVICE void ReadOne(int64_t position, int64_t* g, int64_t* w) const {
-    Read(position, g, w);
-  }
-};
-
-// ---- The walk.
-
 template <typename Elements, typename Rule>
 class ElementWalk {
  public:
   static constexpr int kRuns = 4;
   static constexpr int64_t kTile = int64_t{kThreads} * kRuns * Elements::kRun;
+  // Enough loads in flight, with the registers that a tile takes.
+  static constexpr int kBlocksPerProcessor =
+      FirstLook<Rule>::kTakesCondition ? 2 : 3;
 
   // `is_unsigned`: uint64_t, to be judged as such.
   ElementWalk(const Elements& elements, const Rule& rule, int64_t numel,
@@ -269,92 +53,180 @@ class ElementWalk {
   // Tiles, the last one included that is not full.
   int64_t tiles() const { return (numel_ + kTile - 1) / kTile; }
 
-  // Thread `thread` of block `block` of `blocks`. *block_maxima starts with
-  // zeros.
+  // To be called by all threads of a block before one of them walks: without
+  // bounds every pair of the first tile would get a second look. Takes one pair
+  // a thread into *block_maxima, which starts with zeros.
+  FG_HOST_DEVICE void Prepare(int64_t block, int thread,
+                              BlockMaxima* block_maxima) const {
+    const int64_t first = block * kTile + int64_t{thread} * kRun;
+    if (!FirstLook<Rule>::kHasBounds || first >= numel_) return;
+    Value got, want;
+    elements_.ReadOne(first, &got, &want);
+    BlockMaxima own = {0, 0, 0};
+    PartialComparison stats;
+    Look(got, want, first, ConditionAt(first), &own, &stats);
+    // An error as large as a bound is quiet, and nobody has counted this one.
+    stats.max_abs_diff = stats.max_abs_diff > internal_rule::kTrustedProduct
+                             ? stats.max_abs_diff * internal_rule::kLowered
+                             : 0;
+    Raise(block_maxima, stats);
+  }
+
+  // Thread `thread` of block `block` of `blocks`.
   FG_HOST_DEVICE DeviceComparison Walk(int64_t block, int64_t blocks,
                                        int thread,
                                        BlockMaxima* block_maxima) const {
-    constexpr int kRun = Elements::kRun;
     PartialComparison stats;
-    bool nonzero = false;
+    FirstLook<Rule> look(rule_, *block_maxima);
+    QuietSums sums;
+    uint32_t nonzero = 0;
     const int64_t full_tiles = numel_ / kTile;
     int64_t count = 0;
     for (int64_t tile = block; tile < full_tiles; tile += blocks) {
       const int64_t first = tile * kTile + int64_t{thread} * kRun;
       if (count == 0) stats.worst_score = first;
-      count += kRuns * kRun;
-      nonzero |= WalkTile(first, block_maxima, &stats);
+      count += kPairs;
+      nonzero |= WalkTile(first, block_maxima, &look, &sums, &stats);
     }
     if (full_tiles % blocks == block) {
       const int64_t first = full_tiles * kTile + thread;
       if (first < numel_ && count == 0) stats.worst_score = first;
       // All reads first, for they take their time.
-      Value got[kRuns * kRun];
-      Value want[kRuns * kRun];
+      Value got[kPairs];
+      Value want[kPairs];
       FG_UNROLL_
-      for (int r = 0; r < kRuns * kRun; ++r) {
+      for (int r = 0; r < kPairs; ++r) {
         got[r] = want[r] = 0;
         const int64_t i = first + r * kThreads;
         if (i < numel_) elements_.ReadOne(i, got + r, want + r);
       }
       FG_UNROLL_
-      for (int r = 0; r < kRuns * kRun; ++r) {
+      for (int r = 0; r < kPairs; ++r) {
         const int64_t i = first + r * kThreads;
         if (i >= numel_) break;
         ++count;
-        nonzero |= got[r] != 0;
-        Look(got[r], want[r], i, block_maxima, &stats);
+        nonzero |= got[r] != 0 ? 1 : 0;
+        Look(got[r], want[r], i, ConditionAt(i), block_maxima, &stats);
       }
     }
     stats.numel = count;
-    return {stats, nonzero};
+    if constexpr (kIsReal) stats.finite_numbers += count;
+    stats.ulp_errors += sums.errors;
+    stats.ulp_error_squares += sums.squares;
+    return {stats, nonzero != 0};
   }
 
  private:
   using Value = typename Elements::Value;
+  static constexpr bool kIsReal = std::is_same_v<Value, double>;
+  static constexpr int kRun = Elements::kRun;
+  static constexpr int kPairs = kRuns * kRun;  // of a thread in a tile
 
-  // Whether an element of got is not 0.
-  FG_HOST_DEVICE bool WalkTile(int64_t first, BlockMaxima* block_maxima,
-                               PartialComparison* stats) const {
-    constexpr int kRun = Elements::kRun;
-    Value got[kRuns * kRun];
-    Value want[kRuns * kRun];
+  // Of one thread. Apart from the other statistics, which are in memory.
+  struct QuietSums {
+    int64_t errors = 0;  // of at most 2^32 pairs
+    Int128 squares = 0;
+  };
+
+  // What a thread has of a tile.
+  struct Pairs {
+    Value got[kPairs];
+    Value want[kPairs];
+  };
+
+  FG_HOST_DEVICE static int64_t PositionOf(int64_t first, int i) {
+    return first + (i / kRun) * (kThreads * kRun) + i % kRun;
+  }
+
+  // Not 0 if an element of got is not 0.
+  FG_HOST_DEVICE uint32_t Read(int64_t first, Pairs* pairs) const {
+    uint32_t nonzero = 0;
     FG_UNROLL_
-    for (int r = 0; r < kRuns; ++r) {
-      elements_.Read(first + r * (kThreads * kRun), got + r * kRun,
-                     want + r * kRun);
-    }
-    const FirstLook<Rule> look(rule_, *block_maxima);
-    unsigned loud = 0;
-    bool nonzero = false;
-    FG_UNROLL_
-    for (int i = 0; i < kRuns * kRun; ++i) {
-      const int64_t position =
-          first + (i / kRun) * (kThreads * kRun) + i % kRun;
-      nonzero |= got[i] != 0;
-      loud |= look.IsQuiet(got[i], want[i], position) ? 0u : 1u << i;
-    }
-    if (loud == 0) return nonzero;
-    FG_UNROLL_
-    for (int i = 0; i < kRuns * kRun; ++i) {
-      if ((loud >> i & 1) == 0) continue;
-      Look(got[i], want[i], first + (i / kRun) * (kThreads * kRun) + i % kRun,
-           block_maxima, stats);
+    for (int i = 0; i < kPairs; i += kRun) {
+      nonzero |=
+          elements_.Read(PositionOf(first, i), pairs->got + i, pairs->want + i);
     }
     return nonzero;
   }
 
+  // As Read().
+  FG_HOST_DEVICE uint32_t WalkTile(int64_t first, BlockMaxima* block_maxima,
+                                   FirstLook<Rule>* look, QuietSums* sums,
+                                   PartialComparison* stats) const {
+    Pairs pairs;
+    const uint32_t nonzero = Read(first, &pairs);
+    double conditions[kPairs] = {};
+    if constexpr (FirstLook<Rule>::kTakesCondition) {
+      FG_UNROLL_
+      for (int i = 0; i < kPairs; i += kRun) {
+        const auto run = *reinterpret_cast<const Run<double, kRun>*>(
+            rule_.conditions() + PositionOf(first, i));
+        for (int k = 0; k < kRun; ++k) conditions[i + k] = run.x[k];
+      }
+    }
+    unsigned loud = 0;
+    TileSums tile;
+    FG_UNROLL_
+    for (int i = 0; i < kPairs; ++i) {
+      const bool quiet =
+          look->Take(pairs.got[i], pairs.want[i], conditions[i], rule_, &tile);
+      loud |= quiet ? 0u : 1u << i;
+    }
+    sums->errors += tile.errors;
+    sums->squares += tile.squares;
+    if (loud != 0) {
+      LookAgain(first, loud, block_maxima, stats);
+      // Bounds of an earlier time are only lower, so that they last as long as
+      // nothing exceeds them.
+      *look = FirstLook<Rule>(rule_, *block_maxima);
+    }
+    return nonzero;
+  }
+
+  // At the pairs of a tile whose bits are set.
+  FG_HOST_DEVICE void LookAgain(int64_t first, unsigned loud,
+                                BlockMaxima* block_maxima,
+                                PartialComparison* stats) const {
+    // Read again, so that the first look need not keep them in registers.
+#ifdef __CUDA_ARCH__
+    asm volatile("" ::: "memory");
+#endif
+    Pairs pairs;
+    Read(first, &pairs);
+    FG_UNROLL_
+    for (int i = 0; i < kPairs; ++i) {
+      if ((loud >> i & 1) == 0) continue;
+      if constexpr (kIsReal) {
+        // Infinities, as a mask makes them, have only to be taken off.
+        if (pairs.got[i] == pairs.want[i]) {
+          if (!IsFinite(pairs.want[i])) --stats->finite_numbers;
+          continue;
+        }
+      }
+      const int64_t position = PositionOf(first, i);
+      Look(pairs.got[i], pairs.want[i], position, ConditionAt(position),
+           block_maxima, stats);
+    }
+  }
+
+  FG_HOST_DEVICE double ConditionAt(int64_t position) const {
+    if constexpr (FirstLook<Rule>::kTakesCondition) {
+      return rule_.conditions()[position];
+    }
+    return 0;
+  }
+
   FG_HOST_DEVICE void Look(Value got, Value want, int64_t position,
-                           BlockMaxima* block_maxima,
+                           double condition, BlockMaxima* block_maxima,
                            PartialComparison* stats) const {
-    if constexpr (std::is_same_v<Value, int64_t>) {
+    if constexpr (!kIsReal) {
       if (is_unsigned_) {
         SecondLook(static_cast<uint64_t>(got), static_cast<uint64_t>(want),
-                   position, rule_, stats, block_maxima);
+                   position, condition, rule_, stats, block_maxima);
         return;
       }
     }
-    SecondLook(got, want, position, rule_, stats, block_maxima);
+    SecondLook(got, want, position, condition, rule_, stats, block_maxima);
   }
 
   Elements elements_;
@@ -367,6 +239,7 @@ class ElementWalk {
 class WordWalk {
  public:
   static constexpr int kRuns = 2;
+  static constexpr int kBlocksPerProcessor = 3;
 
   WordWalk(const void* got, const void* want, DType dtype, int64_t numel)
       : got_(static_cast<const char*>(got)),
@@ -376,6 +249,9 @@ class WordWalk {
         numel_(numel) {}
 
   int64_t tiles() const { return (Words() + kTile - 1) / kTile; }
+
+  FG_HOST_DEVICE void Prepare(int64_t /*block*/, int /*thread*/,
+                              BlockMaxima* /*block_maxima*/) const {}
 
   FG_HOST_DEVICE DeviceComparison Walk(int64_t block, int64_t blocks,
                                        int thread,
@@ -437,12 +313,12 @@ class WordWalk {
     const int64_t got = LoadInteger(dtype_, got_, i);
     const int64_t want = LoadInteger(dtype_, want_, i);
     if (got == want) return got != 0;
-    const FixedRule exact{{0, 0}};
+    const FixedRule exact{{0, 0}, {}};
     if (dtype_ == DType::kUInt64) {
-      SecondLook(static_cast<uint64_t>(got), static_cast<uint64_t>(want), i,
+      SecondLook(static_cast<uint64_t>(got), static_cast<uint64_t>(want), i, 0,
                  exact, stats, block_maxima);
     } else {
-      SecondLook(got, want, i, exact, stats, block_maxima);
+      SecondLook(got, want, i, 0, exact, stats, block_maxima);
     }
     return got != 0;
   }

@@ -48,6 +48,7 @@ DeviceComparison WalkAll(const Walk& walk, int64_t blocks, Sharing sharing) {
   for (int64_t block = 0; block < blocks; ++block) {
     std::vector<DeviceComparison> threads(kThreads);
     BlockMaxima maxima = {0, 0, 0};
+    for (int i = 0; i < kThreads; ++i) walk.Prepare(block, i, &maxima);
     for (int i = 0; i < kThreads; ++i) {
       const int thread = sharing == Sharing::kBackward ? kThreads - 1 - i : i;
       BlockMaxima own = {0, 0, 0};

@@ -333,6 +333,9 @@ void ExpectSame(const DeviceComparison& got, const PartialComparison& want,
   EXPECT_EQ(partial.worst_score, want.worst_score);
   EXPECT_EQ(partial.first_special, want.first_special);
   EXPECT_EQ(partial.flushed, want.flushed);
+  EXPECT_EQ(partial.finite_numbers, want.finite_numbers);
+  EXPECT_TRUE(partial.ulp_errors == want.ulp_errors);
+  EXPECT_TRUE(partial.ulp_error_squares == want.ulp_error_squares);
   EXPECT_EQ(got.got_nonzero, want_nonzero ? 1 : 0);
 }
 
