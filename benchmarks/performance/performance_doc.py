@@ -3,10 +3,12 @@
 
   performance_doc.py RESULTS.json [MORE.json ...] DOC.md
 
-Of a part that several results have the last one counts. Replaces what stands
-between the markers "<!-- results -->" and "<!-- end of results -->" of DOC.md;
-the text around them is written by hand. Fails if a part is missing or has no
-numbers. Needs no torch.
+RESULTS.json are outputs of performance.py and of
+benchmarks/cuda/device_compare_benchmark, in any order. Of a part that several
+results have the last one counts. Replaces what stands between the markers
+"<!-- results -->" and "<!-- end of results -->" of DOC.md; the text around them
+is written by hand. Fails if a part is missing or has no numbers; that of the
+comparator may be missing. Needs no torch.
 """
 
 from __future__ import annotations
@@ -35,6 +37,9 @@ _GOAL_US = {
 _GOAL_EVERY_CALL = 8.0
 _GOAL_TIME_FRACTION = 1.06
 _GOAL_IDLE = 1.02
+# Percent of a copy's bytes a second, contiguous outputs of this size and more.
+_GOAL_COMPARATOR = 80
+_GOAL_COMPARATOR_MB = 64
 
 
 def number(value: float) -> str:
@@ -226,6 +231,36 @@ def mutants(rows: list[dict[str, Any]]) -> list[str]:
     return ["### Wrong kernels", ""] + _table(heads, len(heads), table)
 
 
+def _comparator_goal(row: dict[str, Any]) -> int | None:
+    large = row["mb"] >= _GOAL_COMPARATOR_MB and row["layout"] == "contiguous"
+    return _GOAL_COMPARATOR if large else None
+
+
+def _comparator_name(row: dict[str, Any]) -> str:
+    dtype = row["dtype"].removeprefix("torch.")
+    conditions = ", conditions" if row["conditions"] else ""
+    return f"{dtype}, {row['mb']:,} MiB, {row['layout']}{conditions}"
+
+
+def comparator(rows: list[dict[str, Any]]) -> list[str]:
+    """Of device_compare_benchmark; nothing without its results."""
+    if not rows:
+        return []
+    table = []
+    for row in rows:
+        notes = row.get("problem") or row.get("skipped") or ""
+        numbers = ["", "", "", ""]
+        if "us" in row:
+            keys = ("us", "gb_per_s", "copy_gb_per_s", "percent")
+            numbers = [number(row[key]) for key in keys]
+        goal = _comparator_goal(row)
+        table.append(
+            [_comparator_name(row)] + numbers + [str(goal) if goal else "", notes]
+        )
+    heads = ["output", "us", "GB/s", "copy GB/s", "percent of copy", "goal", "notes"]
+    return ["### Device comparator", ""] + _table(heads, 1, table)
+
+
 def missed(parts: dict[str, Any]) -> list[str]:
     """The goals that these results do not reach, one line each."""
     found = []
@@ -275,6 +310,13 @@ def missed(parts: dict[str, Any]) -> list[str]:
     for row in parts["mutants"]:
         if row["problem"]:
             found.append(f"{row['name']}: {row['problem']}")
+    for row in parts["device_comparator"]:
+        goal = _comparator_goal(row)
+        text = row.get("problem")
+        if not text and goal and row.get("percent", goal) < goal:
+            text = f"{number(row['percent'])} % of a copy, goal {goal}"
+        if text:
+            found.append(f"device comparator, {_comparator_name(row)}: {text}")
     return found
 
 
@@ -294,6 +336,8 @@ def document(results: dict[str, Any]) -> str:
         if "error" in part:
             raise SystemExit(f"no numbers of {name}: {part['error']}")
         parts[name] = part["result"]
+    part = results["parts"].get("device_comparator", {"result": []})
+    parts["device_comparator"] = part["result"]
     lines = [
         f"Measured on {machine['date']}, {machine['device']}, {machine['cores']} "
         f"cores, torch {machine['torch']}, Python {machine['python']}.",
@@ -303,6 +347,7 @@ def document(results: dict[str, Any]) -> str:
     lines += model(parts)
     lines += costs(parts)
     lines += memory(parts["memory"])
+    lines += comparator(parts["device_comparator"])
     lines += mutants(parts["mutants"])
     lines += ["### Goals that are missed", ""]
     lines += [f"- {line}" for line in missed(parts)] or ["None."]
@@ -310,7 +355,9 @@ def document(results: dict[str, Any]) -> str:
 
 
 def merged(documents: list[dict[str, Any]]) -> dict[str, Any]:
-    result: dict[str, Any] = {"machine": documents[-1]["machine"], "parts": {}}
+    # performance.py's says more of the machine than the comparator's.
+    machine = max((each["machine"] for each in reversed(documents)), key=len)
+    result: dict[str, Any] = {"machine": machine, "parts": {}}
     for each in documents:
         if each["machine"]["device"] != result["machine"]["device"]:
             raise SystemExit("the results are of different devices")

@@ -337,6 +337,55 @@ class AllOfItTest(unittest.TestCase):
         with self.assertRaisesRegex(SystemExit, "different devices"):
             performance_doc.merged([a, b])
 
+    def test_device_comparator(self) -> None:
+        row = {
+            "dtype": "torch.bfloat16",
+            "mb": 64,
+            "layout": "contiguous",
+            "conditions": True,
+            "us": 123.4,
+            "gb_per_s": 3456.0,
+            "copy_gb_per_s": 4000.0,
+            "percent": 86.4,
+        }
+        rows = [
+            row,
+            dict(row, percent=79.9, conditions=False),
+            dict(row, percent=9.0, layout="transposed"),
+            dict(row, percent=9.0, mb=16),
+            dict(row, mb=1, problem="reports element 3, wrong is 5"),
+            {key: row[key] for key in ("dtype", "mb", "layout", "conditions")},
+        ]
+        rows[-1]["skipped"] = "too little device memory"
+        whole = self._whole()
+        self.assertNotIn("Device comparator", performance_doc.document(whole))
+        other = {
+            "machine": {"date": "2026-11-30", "device": whole["machine"]["device"]},
+            "parts": {"device_comparator": {"result": rows}},
+        }
+        for order in ([whole, other], [other, whole]):
+            text = performance_doc.document(performance_doc.merged(order))
+            self.assertIn(
+                "| bfloat16, 64 MiB, contiguous, conditions | 123 | 3,456 | 4,000 "
+                "| 86.4 | 80 |  |",
+                text,
+            )
+            self.assertIn("|  |  |  |  | 80 | too little device memory |", text)
+            missed = [
+                line
+                for line in text.splitlines()
+                if line.startswith("- device comparator")
+            ]
+            self.assertEqual(
+                missed,
+                [
+                    "- device comparator, bfloat16, 64 MiB, contiguous: "
+                    "79.9 % of a copy, goal 80",
+                    "- device comparator, bfloat16, 1 MiB, contiguous, conditions: "
+                    "reports element 3, wrong is 5",
+                ],
+            )
+
     def test_a_part_that_fails_is_a_problem(self) -> None:
         self.assertEqual(performance.problems(self.document), [])
         broken = {"parts": {"calls": {"error": "RuntimeError: no"}}}
