@@ -33,6 +33,12 @@ struct CheckRecord {
   double max_abs_diff = 0;
   double max_rel_diff = 0;
 
+  // The mean of got - want, and the root of the mean of its square, over pairs
+  // of finite floating numbers, in spacings of the output's dtype at want
+  // (comparator/comparison.h). None where there is no such pair.
+  std::optional<double> mean_error_ulps;
+  std::optional<double> rms_error_ulps;
+
   // max(error / tolerance) over the elements; 1 is the limit.
   std::optional<double> score;
 

@@ -12,6 +12,10 @@ Judgement DescribeComparison(const Comparison& comparison,
   judgement.verdict = comparison.verdict;
   judgement.max_abs_diff = comparison.max_abs_diff;
   judgement.max_rel_diff = comparison.max_rel_diff;
+  if (comparison.finite_numbers > 0) {
+    judgement.mean_error_ulps = comparison.mean_error_ulps;
+    judgement.rms_error_ulps = comparison.rms_error_ulps;
+  }
   judgement.score = comparison.score;
   if (comparison.worst >= 0) {
     judgement.worst_index = IndexOf(comparison.worst, want.sizes());

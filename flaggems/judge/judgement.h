@@ -19,6 +19,10 @@ struct Judgement {
   Verdict verdict = Verdict::kPass;
   double max_abs_diff = 0;
   double max_rel_diff = 0;
+  // Of all elements, in spacings (comparator/comparison.h); none without a pair
+  // of finite floating numbers.
+  std::optional<double> mean_error_ulps;
+  std::optional<double> rms_error_ulps;
   std::optional<double> score;
   // The error that was allowed at worst_index, where it depends on the element.
   std::optional<double> allowed;

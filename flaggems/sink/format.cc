@@ -1,6 +1,7 @@
 #include "flaggems/sink/format.h"
 
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,10 @@ Json Number(double value) {
   return value;
 }
 
+Json NumberOrNull(const std::optional<double>& value) {
+  return value.has_value() ? Number(*value) : Json();
+}
+
 Json Values(const std::vector<ValueDesc>& values);
 
 Json Value(const ValueDesc& value) {
@@ -159,7 +164,9 @@ std::string FormatJsonLine(const CheckRecord& record) {
   json["atol"] = Number(record.atol);
   json["max_abs_diff"] = Number(record.max_abs_diff);
   json["max_rel_diff"] = Number(record.max_rel_diff);
-  json["score"] = record.score.has_value() ? Number(*record.score) : Json();
+  json["mean_error_ulps"] = NumberOrNull(record.mean_error_ulps);
+  json["rms_error_ulps"] = NumberOrNull(record.rms_error_ulps);
+  json["score"] = NumberOrNull(record.score);
   const bool located = record.worst_index.has_value();
   json["worst_index"] = located ? Json(*record.worst_index) : Json();
   json["output_index"] = record.output_index;

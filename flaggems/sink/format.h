@@ -44,7 +44,8 @@ std::string FormatTextLine(const CheckRecord& record);
 //   output        a value
 //   rtol, atol, max_abs_diff, max_rel_diff
 //                 number
-//   score         number or null
+//   mean_error_ulps, rms_error_ulps, score
+//                 number or null
 //   worst_index   array of integers or null
 //   output_index  integer: the output that worst_index belongs to
 //   got, want     string; null without worst_index

@@ -262,6 +262,8 @@ CheckRecord FullRecord() {
   record.inputs.push_back(
       ValueDesc::List({F32({}), ValueDesc(), ValueDesc::List({})}));
   record.output = ValueDesc::List({F32({2, 3}), F32({0})});
+  record.mean_error_ulps = -0.25;
+  record.rms_error_ulps = 0.75;
   record.output_index = 1;
   record.rank = 3;
   record.message = "text";
@@ -278,6 +280,7 @@ TEST_F(FormatTest, JsonHasEveryFieldInOrder) {
       R"("inputs":["(2, 3):torch.float16",["():torch.float32",null,[]]],)"
       R"("output":["(2, 3):torch.float32","(0,):torch.float32"],)"
       R"("rtol":0.01,"atol":0.01,"max_abs_diff":0.0012,"max_rel_diff":0.025,)"
+      R"("mean_error_ulps":-0.25,"rms_error_ulps":0.75,)"
       R"("score":1.5,"worst_index":[1,2],"output_index":1,"got":"1.25",)"
       R"("want":"1.5","call":7,"profile":"original","reference":"cpu",)"
       R"("device":"cuda:0","rank":3,"pid":9223372036854775807,)"
@@ -299,6 +302,8 @@ TEST_F(FormatTest, JsonReadsBack) {
   EXPECT_EQ(json["atol"].get<double>(), record.atol);
   EXPECT_EQ(json["max_abs_diff"].get<double>(), record.max_abs_diff);
   EXPECT_EQ(json["max_rel_diff"].get<double>(), record.max_rel_diff);
+  EXPECT_EQ(json["mean_error_ulps"].get<double>(), *record.mean_error_ulps);
+  EXPECT_EQ(json["rms_error_ulps"].get<double>(), *record.rms_error_ulps);
   EXPECT_EQ(json["score"].get<double>(), *record.score);
   EXPECT_EQ(json["worst_index"].get<std::vector<int64_t>>(),
             *record.worst_index);
@@ -327,7 +332,8 @@ TEST_F(FormatTest, JsonNumbersReadBackExactly) {
 TEST_F(FormatTest, JsonAbsentIsNull) {
   const Json json = Json::parse(FormatJsonLine(CheckRecord()));
   for (const char* key :
-       {"reason", "output", "score", "worst_index", "got", "want", "rank"}) {
+       {"reason", "output", "mean_error_ulps", "rms_error_ulps", "score",
+        "worst_index", "got", "want", "rank"}) {
     EXPECT_TRUE(json.at(key).is_null()) << key;
   }
   EXPECT_EQ(json["inputs"], Json::array());
