@@ -4,9 +4,12 @@
 // Chooses the walk (device_walk.h) for two arrays: by dtypes, strides and
 // alignment. Host code; the arrays' elements are not read.
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <type_traits>
+#include <vector>
 
 #include "flaggems/comparator/budget.h"
 #include "flaggems/comparator/budget_rule.h"
@@ -64,13 +67,70 @@ Planned VisitStridedReals(const ArrayView& got, const ArrayView& want,
   });
 }
 
-template <DType kGot, typename Rule, typename Visitor>
+template <DType kGot, typename Rule, typename Positions, typename Visitor>
 void VisitAligned(const ArrayView& got, const ArrayView& want, const Rule& rule,
-                  Visitor&& visitor) {
-  visitor(ElementWalk<AlignedRuns<kGot>, Rule>(
+                  const Positions& positions, Visitor&& visitor) {
+  visitor(ElementWalk<AlignedRuns<kGot>, Rule, Positions>(
       {static_cast<const StoredOf<kGot>*>(got.data),
        static_cast<const double*>(want.data)},
-      rule, want.numel()));
+      rule, want.numel(), false, positions));
+}
+
+// False for types that are seldom enough.
+template <typename Rule, typename Positions, typename Visitor>
+bool VisitAlignedOf(const ArrayView& got, const ArrayView& want,
+                    const Rule& rule, const Positions& positions,
+                    Visitor&& visitor) {
+  switch (got.dtype) {
+    case DType::kFloat16:
+      VisitAligned<DType::kFloat16>(got, want, rule, positions, visitor);
+      return true;
+    case DType::kBFloat16:
+      VisitAligned<DType::kBFloat16>(got, want, rule, positions, visitor);
+      return true;
+    case DType::kFloat32:
+      VisitAligned<DType::kFloat32>(got, want, rule, positions, visitor);
+      return true;
+    case DType::kFloat64:
+      VisitAligned<DType::kFloat64>(got, want, rule, positions, visitor);
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Where the elements of both lie without gaps, in the same order, which is that
+// of the memory: the positions in that order. Else nullopt.
+inline std::optional<Permuted> PermutationOf(const ArrayView& got,
+                                             const ArrayView& want) {
+  if (want.numel() == 0) return std::nullopt;
+  struct Dimension {
+    int64_t size, stride, position_stride;
+  };
+  std::vector<Dimension> dimensions;
+  int64_t position_stride = 1;
+  for (size_t d = want.sizes.size(); d-- > 0;) {
+    if (want.sizes[d] == 1) continue;
+    if (got.strides[d] != want.strides[d]) return std::nullopt;
+    dimensions.push_back({want.sizes[d], want.strides[d], position_stride});
+    position_stride *= want.sizes[d];
+  }
+  std::sort(dimensions.begin(), dimensions.end(),
+            [](const Dimension& a, const Dimension& b) {
+              return a.stride > b.stride;
+            });
+  std::vector<int64_t> sizes, positions, memory;
+  for (const Dimension& dimension : dimensions) {
+    sizes.push_back(dimension.size);
+    positions.push_back(dimension.position_stride);
+    memory.push_back(dimension.stride);
+  }
+  const ArrayView of_memory{nullptr, want.dtype, sizes, memory};
+  if (!of_memory.is_contiguous()) return std::nullopt;
+  const JoinedDimensions joined =
+      JoinDimensions({nullptr, want.dtype, sizes, positions}, of_memory);
+  if (joined.rank > JoinedDimensions::kMaxRank) return std::nullopt;
+  return Permuted{StridedLayout<uint64_t>(joined)};
 }
 
 template <bool kPerElement, typename Visitor>
@@ -80,26 +140,19 @@ Planned VisitBudgetWalk(const ArrayView& got, const ArrayView& want,
   if (!format) return Planned::kNoRule;
   const BudgetRule<kPerElement> rule(budget, *format);
   constexpr size_t kRun = 2;  // of AlignedRuns
-  if (got.is_contiguous() && want.is_contiguous() &&
-      IsAligned(got.data, kRun * ElementSize(got.dtype)) &&
-      IsAligned(want.data, kRun * sizeof(double)) &&
-      (!kPerElement ||
-       IsAligned(budget.conditions.data, kRun * sizeof(double)))) {
-    switch (got.dtype) {
-      case DType::kFloat16:
-        VisitAligned<DType::kFloat16>(got, want, rule, visitor);
+  if (IsAligned(got.data, kRun * ElementSize(got.dtype)) &&
+      IsAligned(want.data, kRun * sizeof(double))) {
+    if (got.is_contiguous() && want.is_contiguous()) {
+      if ((!kPerElement ||
+           IsAligned(budget.conditions.data, kRun * sizeof(double))) &&
+          VisitAlignedOf(got, want, rule, RowMajor(), visitor)) {
         return Planned::kYes;
-      case DType::kBFloat16:
-        VisitAligned<DType::kBFloat16>(got, want, rule, visitor);
+      }
+    } else if constexpr (!kPerElement) {
+      const std::optional<Permuted> positions = PermutationOf(got, want);
+      if (positions && VisitAlignedOf(got, want, rule, *positions, visitor)) {
         return Planned::kYes;
-      case DType::kFloat32:
-        VisitAligned<DType::kFloat32>(got, want, rule, visitor);
-        return Planned::kYes;
-      case DType::kFloat64:
-        VisitAligned<DType::kFloat64>(got, want, rule, visitor);
-        return Planned::kYes;
-      default:
-        break;  // float8: seldom enough
+      }
     }
   }
   return VisitStridedReals(got, want, rule, visitor);

@@ -17,6 +17,7 @@
 #include "flaggems/comparator/cuda/device_comparison.h"
 #include "flaggems/comparator/cuda/device_elements.h"
 #include "flaggems/comparator/cuda/device_look.h"
+#include "flaggems/comparator/cuda/strided_layout.h"
 #include "flaggems/comparator/element.h"
 #include "flaggems/comparator/element_rule.h"
 #include "flaggems/core/dtype.h"
@@ -33,8 +34,32 @@ namespace internal_device {
 
 inline constexpr int kThreads = 256;
 
-template <typename Elements, typename Rule>
+// What the number of an element in the walk says of its row-major position.
+// Most walks follow the positions.
+struct RowMajor {
+  static constexpr bool kIsRising = true;
+  FG_HOST_DEVICE int64_t operator()(int64_t index) const { return index; }
+};
+
+// Others follow the memory, where both arrays have their dimensions in the same
+// other order. Only pairs that get a second look are asked for their position.
+struct Permuted {
+  static constexpr bool kIsRising = false;
+  // got_strides are those of the positions, want_strides those of the memory.
+  StridedLayout<uint64_t> layout;
+
+  FG_HOST_DEVICE int64_t operator()(int64_t index) const {
+    int64_t position, same;
+    layout.Offsets(index, &position, &same);
+    return position;
+  }
+};
+
+template <typename Elements, typename Rule, typename Positions = RowMajor>
 class ElementWalk {
+  static_assert(Positions::kIsRising || !FirstLook<Rule>::kTakesCondition,
+                "conditions lie in row-major order");
+
  public:
   static constexpr int kRuns = 4;
   static constexpr int64_t kTile = int64_t{kThreads} * kRuns * Elements::kRun;
@@ -44,9 +69,10 @@ class ElementWalk {
 
   // `is_unsigned`: uint64_t, to be judged as such.
   ElementWalk(const Elements& elements, const Rule& rule, int64_t numel,
-              bool is_unsigned = false)
+              bool is_unsigned = false, const Positions& positions = {})
       : elements_(elements),
         rule_(rule),
+        positions_(positions),
         numel_(numel),
         is_unsigned_(is_unsigned) {}
 
@@ -84,13 +110,15 @@ class ElementWalk {
     int64_t count = 0;
     for (int64_t tile = block; tile < full_tiles; tile += blocks) {
       const int64_t first = tile * kTile + int64_t{thread} * kRun;
-      if (count == 0) stats.worst_score = first;
+      if (count == 0) stats.worst_score = positions_(first);
       count += kPairs;
       nonzero |= WalkTile(first, block_maxima, &look, &sums, &stats);
     }
     if (full_tiles % blocks == block) {
       const int64_t first = full_tiles * kTile + thread;
-      if (first < numel_ && count == 0) stats.worst_score = first;
+      if (first < numel_ && count == 0) {
+        stats.worst_score = positions_(first);
+      }
       // All reads first, for they take their time.
       Value got[kPairs];
       Value want[kPairs];
@@ -134,7 +162,7 @@ class ElementWalk {
     Value want[kPairs];
   };
 
-  FG_HOST_DEVICE static int64_t PositionOf(int64_t first, int i) {
+  FG_HOST_DEVICE static int64_t IndexOf(int64_t first, int i) {
     return first + (i / kRun) * (kThreads * kRun) + i % kRun;
   }
 
@@ -144,7 +172,7 @@ class ElementWalk {
     FG_UNROLL_
     for (int i = 0; i < kPairs; i += kRun) {
       nonzero |=
-          elements_.Read(PositionOf(first, i), pairs->got + i, pairs->want + i);
+          elements_.Read(IndexOf(first, i), pairs->got + i, pairs->want + i);
     }
     return nonzero;
   }
@@ -160,7 +188,7 @@ class ElementWalk {
       FG_UNROLL_
       for (int i = 0; i < kPairs; i += kRun) {
         const auto run = *reinterpret_cast<const Run<double, kRun>*>(
-            rule_.conditions() + PositionOf(first, i));
+            rule_.conditions() + IndexOf(first, i));
         for (int k = 0; k < kRun; ++k) conditions[i + k] = run.x[k];
       }
     }
@@ -203,22 +231,27 @@ class ElementWalk {
           continue;
         }
       }
-      const int64_t position = PositionOf(first, i);
-      Look(pairs.got[i], pairs.want[i], position, ConditionAt(position),
-           block_maxima, stats);
+      const int64_t index = IndexOf(first, i);
+      Look(pairs.got[i], pairs.want[i], index, ConditionAt(index), block_maxima,
+           stats);
     }
   }
 
-  FG_HOST_DEVICE double ConditionAt(int64_t position) const {
+  FG_HOST_DEVICE double ConditionAt(int64_t index) const {
     if constexpr (FirstLook<Rule>::kTakesCondition) {
-      return rule_.conditions()[position];
+      return rule_.conditions()[index];
     }
     return 0;
   }
 
-  FG_HOST_DEVICE void Look(Value got, Value want, int64_t position,
+  FG_HOST_DEVICE void Look(Value got, Value want, int64_t index,
                            double condition, BlockMaxima* block_maxima,
                            PartialComparison* stats) const {
+    if constexpr (!Positions::kIsRising) {
+      LookInAnyOrder(got, want, index, condition, block_maxima, stats);
+      return;
+    }
+    const int64_t position = positions_(index);
     if constexpr (!kIsReal) {
       if (is_unsigned_) {
         SecondLook(static_cast<uint64_t>(got), static_cast<uint64_t>(want),
@@ -229,8 +262,19 @@ class ElementWalk {
     SecondLook(got, want, position, condition, rule_, stats, block_maxima);
   }
 
+  // Judge() takes the first of equals that it sees, Merge() the lowest.
+  FG_HOST_DEVICE __attribute__((noinline)) void LookInAnyOrder(
+      Value got, Value want, int64_t index, double condition,
+      BlockMaxima* block_maxima, PartialComparison* stats) const {
+    PartialComparison one;
+    SecondLook(got, want, positions_(index), condition, rule_, &one,
+               block_maxima);
+    *stats = Merge(*stats, one);
+  }
+
   Elements elements_;
   Rule rule_;
+  Positions positions_;
   int64_t numel_;
   bool is_unsigned_;
 };

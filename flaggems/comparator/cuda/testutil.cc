@@ -31,6 +31,8 @@ std::vector<PairLayout> SmallLayouts() {
       {"GotExpanded", {30, 70}, {0, 1}, {}},
       {"WantExpanded", {30, 70}, {}, {1, 0}},
       {"Transposed", {65, 33}, {1, 65}, {1, 65}},
+      {"BothPermuted", {7, 1, 65, 12}, {12, 5, 84, 1}, {12, 3, 84, 1}},
+      {"BothPermutedWithGaps", {7, 65, 12}, {13, 91, 1}, {13, 91, 1}},
       {"TransposedAgainstRows", {65, 33}, {1, 65}, {}},
       {"Reversed", {2100}, {-1}, {}, 2099},
       {"FiveDims",
@@ -49,6 +51,10 @@ std::vector<PairLayout> SmallLayouts() {
 PairLayout Large() { return {"Large", {1000003}, {}, {}}; }
 PairLayout LargeStrided() {
   return {"LargeStrided", {1009, 997}, {1, 1009}, {}};
+}
+
+PairLayout LargeTransposed() {
+  return {"LargeTransposed", {1009, 997}, {1, 1009}, {1, 1009}};
 }
 
 const DType kReals[] = {
@@ -171,6 +177,8 @@ std::vector<PairCase> BudgetCases() {
     cases.push_back({dtype, DType::kFloat64, Large()});
   }
   cases.push_back({DType::kFloat16, DType::kFloat64, LargeStrided()});
+  cases.push_back({DType::kFloat32, DType::kFloat64, LargeTransposed()});
+  cases.push_back({DType::kBFloat16, DType::kFloat64, LargeTransposed()});
   return cases;
 }
 
