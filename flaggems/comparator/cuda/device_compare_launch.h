@@ -23,8 +23,8 @@
 //          MiB and more of contiguous arrays are to go at 80 % of the memory's
 //          speed or more (benchmarks/cuda/device_compare_benchmark); so are
 //          arrays without gaps whose dimensions are in the same other order,
-//          where there are no conditions. Others need a
-//          division per dimension and element.
+//          where there are no conditions. Others need a division per dimension
+//          and element.
 // Threads: thread-safe, for different scratch and result.
 // Errors:  cudaErrorInvalidValue  sizes differ; a budget's conditions that are
 //                                 not contiguous float64 of want's sizes
