@@ -288,6 +288,32 @@ TEST_F(DeviceChecksTest, AChangedArgumentIsFound) {
   EXPECT_THAT(Log(), HasSubstr("argument self was changed"));
 }
 
+// More than may be judged as a whole: in its rows, counted in the whole.
+TEST_F(DeviceChecksTest, AWrongRowOfALargeTensorIsFound) {
+  enum class Wrong { kElement, kArgument, kSize };
+  const struct {
+    Wrong wrong;
+    std::string log;
+  } kCases[] = {{Wrong::kElement, "(65535, 1023)"},
+                {Wrong::kArgument, "argument self was changed"},
+                {Wrong::kSize, "reason=shape"}};
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.log);
+    WrongKernel kernel("relu", [wrong = c.wrong](const at::Tensor& x) {
+      at::Tensor y = at::clamp_min(x, 0);
+      if (wrong == Wrong::kElement) y[-1][-1] += 1;
+      if (wrong == Wrong::kArgument) x[-1].fill_(7);
+      return wrong == Wrong::kSize ? y.narrow(0, 0, 1000).clone() : y;
+    });
+    Check({"aten::relu"},
+          [](PrecisionOptions& options) { options.memory_mb = 64; });
+    at::relu(at::randn({1 << 16, 1024}, Cuda()));
+    EXPECT_EQ(SummaryOf("relu").failed, 1);
+    EXPECT_THAT(Log(), HasSubstr(c.log));
+    EXPECT_EQ(PrecisionCosts().at("screened"), 1);
+  }
+}
+
 TEST_F(DeviceChecksTest, WrongShapesAndDtypesAreFound) {
   for (const bool shape : {true, false}) {
     WrongKernel wrong("relu", [shape](const at::Tensor& x) {
@@ -353,13 +379,45 @@ TEST_F(DeviceChecksTest, CallsOnSeveralStreamsAreJudgedOnTheirs) {
   EXPECT_EQ(PrecisionCosts().at("in_full"), 0);
 }
 
-TEST_F(DeviceChecksTest, WhatIsTooLargeForTheMemoryIsNotHeld) {
-  Check({"aten::relu"},
-        [](PrecisionOptions& options) { options.memory_mb = 64; });
-  const at::Tensor x = at::randn({int64_t{1} << 26}, Cuda());  // 256 MiB
-  at::relu(x);
-  EXPECT_EQ(SummaryOf("relu").failed, 0);
-  EXPECT_EQ(PrecisionCosts().at("screened"), 0);
+// Rows of it are judged on the device, within the memory.
+TEST_F(DeviceChecksTest, WhatIsTooLargeForTheMemoryIsJudgedByRows) {
+  constexpr int64_t kBudgetMb = 64;
+  const auto peak = [] {
+    return c10::cuda::CUDACachingAllocator::getDeviceStats(0)
+        .allocated_bytes[static_cast<size_t>(
+            c10::CachingAllocator::StatType::AGGREGATE)]
+        .peak;
+  };
+  const struct {
+    std::string op;
+    std::function<at::Tensor(const at::Tensor&)> call;
+  } kCases[] = {
+      {"relu", [](const at::Tensor& x) { return at::relu(x); }},
+      {"add.Tensor", [](const at::Tensor& x) { return at::add(x, x[0]); }},
+      {"_softmax", [](const at::Tensor& x) { return at::softmax(x, 1); }},
+      {"sum.dim_IntList", [](const at::Tensor& x) { return at::sum(x, {0}); }},
+      {"mm",
+       [](const at::Tensor& x) {
+         return at::mm(x, x[0].view({8, 1}));
+       }},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.op);
+    Check({"aten::" + c.op},
+          [](PrecisionOptions& options) { options.memory_mb = kBudgetMb; });
+    const int64_t rows = c.op == "mm" ? int64_t{1} << 23 : int64_t{1} << 16;
+    const at::Tensor x =
+        at::randn({rows, (int64_t{1} << 26) / rows}, Cuda());  // 256 MiB
+    c10::cuda::CUDACachingAllocator::resetPeakStats(0);
+    const int64_t before = peak();
+    const at::Tensor result = c.call(x);
+    PrecisionSummary();
+    EXPECT_LE(peak() - before - static_cast<int64_t>(result.nbytes()),
+              (kBudgetMb + 32) << 20);
+    EXPECT_EQ(SummaryOf(c.op).passed, 1);
+    EXPECT_EQ(PrecisionCosts().at("screened"), 1);
+    EXPECT_EQ(PrecisionCosts().at("in_full"), 0);
+  }
 }
 
 TEST_F(DeviceChecksTest, ExtraMemoryStaysWithinTheBudget) {

@@ -94,6 +94,8 @@ void CallRecorder::Conclude(Judgement judgement, absl::string_view dtype) {
   record_.verdict = judgement.verdict;
   record_.max_abs_diff = judgement.max_abs_diff;
   record_.max_rel_diff = judgement.max_rel_diff;
+  record_.mean_error_ulps = judgement.mean_error_ulps;
+  record_.rms_error_ulps = judgement.rms_error_ulps;
   record_.score = judgement.score;
   record_.output_index = judgement.output_index;
   record_.worst_index = std::move(judgement.worst_index);

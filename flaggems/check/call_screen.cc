@@ -27,21 +27,20 @@ absl::StatusOr<std::unique_ptr<Screen>> MakeScreen(
     const CheckSession& session, const BudgetRow& row,
     absl::Span<const c10::IValue> arguments, int64_t max_numel) {
   constexpr int64_t kLarge = 1 << 20;
-  const auto make = [&](int64_t memory_limit) {
-    return maker.Make(op.judged, row, *op.screen_hints, arguments,
-                      memory_limit);
-  };
   const int64_t limit = session.memory_limit();
+  const auto make = [&](int64_t pending) {
+    return maker.Make(op.judged, row, *op.screen_hints, arguments,
+                      {limit, std::max<int64_t>(0, limit - pending)});
+  };
   const int64_t pending = runtime.pending().bytes();
-  if (limit == 0 || pending == 0) return make(limit);
-  absl::StatusOr<std::unique_ptr<Screen>> screen =
-      make(std::max<int64_t>(1, limit - pending));
+  if (limit == 0 || pending == 0) return make(0);
+  absl::StatusOr<std::unique_ptr<Screen>> screen = make(pending);
   if (!screen.ok() || *screen != nullptr ||
       (pending <= limit / 2 && max_numel < kLarge)) {
     return screen;
   }
   runtime.pending().Drain();
-  return make(std::max<int64_t>(1, limit - runtime.pending().bytes()));
+  return make(runtime.pending().bytes());
 }
 
 }  // namespace
@@ -66,8 +65,9 @@ absl::StatusOr<CallScreen> TakeScreen(const CheckedOp& op,
   }
   if (session.on_failure() != OnFailure::kLog) return taken;
   FG_ASSIGN_OR_RETURN(
-      taken.screen, HostCopyScreens().Make(op.judged, row, *op.screen_hints,
-                                           arguments, session.memory_limit()));
+      taken.screen,
+      HostCopyScreens().Make(op.judged, row, *op.screen_hints, arguments,
+                             {session.memory_limit(), session.memory_limit()}));
   return taken;
 }
 

@@ -94,7 +94,7 @@ class ScriptedMaker final : public ScreenMaker {
   absl::StatusOr<std::unique_ptr<Screen>> Make(
       const JudgedOp& op, const BudgetRow& /*row*/, ScreenHints& /*hints*/,
       absl::Span<const c10::IValue> arguments,
-      int64_t /*memory_limit*/) const override {
+      const ScreenMemory& /*memory*/) const override {
     EXPECT_EQ(op.traits.key.name, "neg");
     if (next_ == scripts_.size()) return nullptr;
     Script* const script = &scripts_[next_++];

@@ -519,7 +519,7 @@ class CudaScreenMaker final : public ScreenMaker {
   absl::StatusOr<std::unique_ptr<Screen>> Make(
       const JudgedOp& op, const BudgetRow& row, ScreenHints& hints,
       absl::Span<const c10::IValue> arguments,
-      int64_t memory_limit) const override {
+      const ScreenMemory& memory) const override {
     if (op.device_reference == nullptr || !IsScreened(row.op_class) ||
         op.traits.nondeterministic_seeded || IsDenied(op.traits.key)) {
       return nullptr;
@@ -533,12 +533,18 @@ class CudaScreenMaker final : public ScreenMaker {
           c10::cuda::getCurrentCUDAStream(device->index());
       const c10::cuda::CUDAStreamGuard guard(stream);
       std::optional<RowSample> sample;
-      if (memory_limit > 0 && !HasNoNumbers(row.op_class) &&
-          BytesToCheck(arguments) > memory_limit) {
+      const int64_t bytes = memory.limit > 0 && !HasNoNumbers(row.op_class)
+                                ? BytesToCheck(arguments)
+                                : 0;
+      if (bytes > memory.limit) {
+        // A sample of what little is left would say little.
+        if (memory.left < memory.limit / 2) return nullptr;
         sample = RowSample::Choose(
-            op, arguments, memory_limit,
+            op, arguments, memory.left,
             hints.samples.fetch_add(1, std::memory_order_relaxed));
         if (!sample) return nullptr;
+      } else if (bytes > memory.left) {
+        return nullptr;
       }
       absl::StatusOr<Snapshot> before =
           HasNoNumbers(row.op_class) && !op.traits.is_mutable

@@ -217,7 +217,7 @@ class HostCopyScreenMaker final : public ScreenMaker {
   absl::StatusOr<std::unique_ptr<Screen>> Make(
       const JudgedOp& op, const BudgetRow& /*row*/, ScreenHints& /*hints*/,
       absl::Span<const c10::IValue> arguments,
-      int64_t memory_limit) const override {
+      const ScreenMemory& memory) const override {
     const auto reference = op.reference.Get();
     if (reference == nullptr || !reference->is_operator()) return nullptr;
     const std::optional<c10::Device> device = DeviceOfAll(arguments);
@@ -225,7 +225,7 @@ class HostCopyScreenMaker final : public ScreenMaker {
     const std::optional<c10::Stream> stream = CopyStream(*device);
     if (!stream) return nullptr;
     const int64_t bytes = BytesOf(arguments);
-    if ((memory_limit > 0 && bytes > memory_limit) ||
+    if ((memory.limit > 0 && bytes > memory.limit) ||
         BytesHeld(bytes) > kMaxHostCopyBytes) {
       return nullptr;
     }

@@ -99,6 +99,12 @@ class ScreenHints {
   absl::flat_hash_set<uint64_t> known_ ABSL_GUARDED_BY(mutex_);
 };
 
+// What a check may hold, in bytes.
+struct ScreenMemory {
+  int64_t limit = 0;  // by itself; 0: no limit
+  int64_t left = 0;   // of it, beside the calls that wait for their verdict
+};
+
 class ScreenMaker {
  public:
   virtual ~ScreenMaker() = default;
@@ -107,12 +113,14 @@ class ScreenMaker {
   // current stream. Null: the call cannot be screened (it has no reference on
   // the device, arguments elsewhere, complex numbers, an operator that is
   // judged by other things than its numbers) or its check would take more than
-  // `memory_limit` bytes (0: no limit), and so would a check of a few rows.
+  // the memory that is left. One that would take more than the limit is of rows
+  // of the call.
   // `op`, `row` and `hints` outlive the screen.
   // kResourceExhausted: no memory on the device.
   virtual absl::StatusOr<std::unique_ptr<Screen>> Make(
       const JudgedOp& op, const BudgetRow& row, ScreenHints& hints,
-      absl::Span<const c10::IValue> arguments, int64_t memory_limit) const = 0;
+      absl::Span<const c10::IValue> arguments,
+      const ScreenMemory& memory) const = 0;
 };
 
 // The one of this program, null if none was linked. Thread-safe.

@@ -141,6 +141,10 @@ std::optional<Judgement> ScreenedResults::Read(const ResultSlot& slot) const {
     judgement.verdict = comparison.verdict;
     judgement.max_abs_diff = comparison.max_abs_diff;
     judgement.max_rel_diff = comparison.max_rel_diff;
+    if (comparison.finite_numbers > 0) {
+      judgement.mean_error_ulps = comparison.mean_error_ulps;
+      judgement.rms_error_ulps = comparison.rms_error_ulps;
+    }
     judgement.score = comparison.score;
     judgement.output_index = items_[i].output;
     if (!worst || IsWorse(judgement, *worst)) worst = std::move(judgement);
