@@ -19,17 +19,6 @@ namespace {
 
 using Ranges = absl::flat_hash_map<const c10::StorageImpl*, CopiedRange>;
 
-// One past the last element that the tensor reaches, from its first one;
-// strides are not negative.
-int64_t Extent(const at::Tensor& tensor) {
-  if (tensor.numel() == 0) return 0;
-  int64_t last = 0;
-  for (int64_t d = 0; d < tensor.dim(); ++d) {
-    last += (tensor.size(d) - 1) * tensor.stride(d);
-  }
-  return last + 1;
-}
-
 void Reach(const at::Tensor& tensor, int64_t margin, Ranges& ranges) {
   const int64_t item = static_cast<int64_t>(tensor.element_size());
   const int64_t first = tensor.storage_offset() * item;
@@ -278,6 +267,25 @@ std::optional<MemoryChange> FindChangeIn(
 }
 
 }  // namespace
+
+int64_t Extent(const at::Tensor& tensor) {
+  if (tensor.numel() == 0) return 0;
+  int64_t last = 0;  // strides are not negative
+  for (int64_t d = 0; d < tensor.dim(); ++d) {
+    last += (tensor.size(d) - 1) * tensor.stride(d);
+  }
+  return last + 1;
+}
+
+int64_t BytesReached(absl::Span<const c10::IValue> values) {
+  int64_t bytes = 0;
+  VisitTensors(values, [&](const at::Tensor& tensor) {
+    if (IsPlainTensor(tensor)) {
+      bytes += Extent(tensor) * static_cast<int64_t>(tensor.element_size());
+    }
+  });
+  return bytes;
+}
 
 int64_t Snapshot::nbytes() const {
   int64_t sum = 0;

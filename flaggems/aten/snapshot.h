@@ -32,6 +32,13 @@ struct CopiedRange {
 // copies of a device's tensors are only put into its current stream.
 enum class CopyPlace { kHost, kDevice, kHostLater };
 
+// Elements between the first and the last one of a tensor with plain memory,
+// those between that are not its own included.
+int64_t Extent(const at::Tensor& tensor);
+
+// Bytes that a Snapshot of these copies at most: each tensor's extent.
+int64_t BytesReached(absl::Span<const c10::IValue> values);
+
 // The arguments of a call as they were when it was taken.
 //
 // What an operator can see of a tensor is kept: sizes, strides, conjugate and

@@ -142,6 +142,28 @@ TEST(SnapshotTest, CopiesOnlyTheReachedPartOfAStorage) {
   EXPECT_LT(copies[0].toTensor().storage().nbytes(), 100u);
 }
 
+// What a limit of memory is compared with is what is copied.
+TEST(SnapshotTest, BytesReachedAreThoseThatAreCopied) {
+  const at::Tensor big = at::zeros({100, 50});
+  const struct {
+    at::Tensor tensor;
+    int64_t bytes;
+  } kCases[] = {
+      {big, 20000},
+      {big.select(1, 0), (99 * 50 + 1) * 4},
+      {big.t(), 20000},
+      {big.narrow(0, 10, 5), 5 * 50 * 4},
+      {at::zeros({1}).expand({1000}), 4},
+      {at::zeros({0, 7}), 0},
+      {at::zeros({}), 4},
+  };
+  for (const auto& c : kCases) {
+    const std::vector<c10::IValue> values = {c.tensor, 3, c10::IValue()};
+    EXPECT_EQ(BytesReached(values), c.bytes);
+    EXPECT_LE(Snapshot::Take(values)->nbytes(), c.bytes + 32);
+  }
+}
+
 TEST(SnapshotTest, ListsAndNumbersAndNoneAreTakenOver) {
   const at::Tensor a = at::ones({2});
   const c10::List<at::Tensor> list({a, a + 1});

@@ -49,16 +49,6 @@ thread_local int depth = 0;
     nullptr, nullptr,
     [] { threads_inside.store(depth > 0 ? 1 : 0, std::memory_order_relaxed); });
 
-int64_t BytesOf(absl::Span<const c10::IValue> values) {
-  int64_t bytes = 0;
-  VisitTensors(values, [&](const at::Tensor& tensor) {
-    if (IsPlainTensor(tensor)) {
-      bytes += tensor.numel() * static_cast<int64_t>(tensor.element_size());
-    }
-  });
-  return bytes;
-}
-
 }  // namespace
 
 BudgetCheck::~BudgetCheck() {
@@ -69,7 +59,7 @@ BudgetCheck::~BudgetCheck() {
 absl::Status BudgetCheck::Prepare(absl::Span<const c10::IValue> arguments) {
   arguments_ = AllWithOwnLists(arguments);
   on_host_ = IsOnHost(arguments);
-  if (memory_limit_ > 0 && BytesOf(arguments) > memory_limit_) {
+  if (memory_limit_ > 0 && BytesReached(arguments) > memory_limit_) {
     return PrepareRows(arguments);
   }
   FG_ASSIGN_OR_RETURN(before_, Snapshot::Take(arguments, MarginOf(op_)));
@@ -107,7 +97,7 @@ absl::Status BudgetCheck::PrepareFrom(absl::Span<const c10::IValue> before,
   arguments_.assign(after.begin(), after.end());
   sample_ = sample;
   on_host_ = false;  // the call was not, wherever the copies are
-  if (memory_limit_ > 0 && BytesOf(before) > memory_limit_) {
+  if (memory_limit_ > 0 && BytesReached(before) > memory_limit_) {
     too_large_ = true;
     return absl::OkStatus();
   }

@@ -25,7 +25,8 @@ const ScreenMaker* MakerFor(const CheckSession& session, int64_t max_numel) {
 absl::StatusOr<std::unique_ptr<Screen>> MakeScreen(
     const ScreenMaker& maker, const CheckedOp& op, CheckRuntime& runtime,
     const CheckSession& session, const BudgetRow& row,
-    absl::Span<const c10::IValue> arguments, int64_t max_numel) {
+    absl::Span<const c10::IValue> arguments, int64_t max_numel,
+    CheckTimer& timer) {
   constexpr int64_t kLarge = 1 << 20;
   const int64_t limit = session.memory_limit();
   const auto make = [&](int64_t pending) {
@@ -39,7 +40,9 @@ absl::StatusOr<std::unique_ptr<Screen>> MakeScreen(
       (pending <= limit / 2 && max_numel < kLarge)) {
     return screen;
   }
+  timer.Pause();
   runtime.pending().Drain();
+  timer.Resume();
   return make(runtime.pending().bytes());
 }
 
@@ -50,12 +53,13 @@ absl::StatusOr<CallScreen> TakeScreen(const CheckedOp& op,
                                       CheckSession& session,
                                       const BudgetRow& row,
                                       absl::Span<const c10::IValue> arguments,
-                                      int64_t max_numel) {
+                                      int64_t max_numel, CheckTimer& timer) {
   CallScreen taken;
   const ScreenMaker* const maker = MakerFor(session, max_numel);
   if (maker != nullptr) {
-    FG_ASSIGN_OR_RETURN(taken.screen, MakeScreen(*maker, op, runtime, session,
-                                                 row, arguments, max_numel));
+    FG_ASSIGN_OR_RETURN(taken.screen,
+                        MakeScreen(*maker, op, runtime, session, row, arguments,
+                                   max_numel, timer));
     if (taken.screen != nullptr) {
       taken.accepts = true;
       if (session.time_budget().limited()) taken.screen->MeasureDeviceTime();

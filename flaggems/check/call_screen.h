@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "flaggems/check/check_session.h"
+#include "flaggems/check/check_timer.h"
 #include "flaggems/check/checked_op.h"
 #include "flaggems/policy/budget_table.h"
 #include "flaggems/screen/screen.h"
@@ -29,6 +30,8 @@ struct CallScreen {
 // waited for where a large call needs it, or where they have most of it.
 // row:       of the operator; outlives the screen
 // max_numel: of the arguments
+// timer:     of the call's check; stands still while others are waited for,
+//            which charge for themselves
 // kUnavailable:       it is not judged, as others are waiting
 // kUnimplemented:     arguments that cannot be copied
 // kResourceExhausted: no memory on the device
@@ -37,7 +40,7 @@ absl::StatusOr<CallScreen> TakeScreen(const CheckedOp& op,
                                       CheckSession& session,
                                       const BudgetRow& row,
                                       absl::Span<const c10::IValue> arguments,
-                                      int64_t max_numel);
+                                      int64_t max_numel, CheckTimer& timer);
 
 }  // namespace flaggems
 

@@ -93,17 +93,19 @@ std::unique_ptr<CallCheck> CheckedCall::MakeCheck(
                                       tolerance);
 }
 
-void CheckedCall::TakeArguments(absl::Span<const c10::IValue> arguments) {
+void CheckedCall::TakeArguments(absl::Span<const c10::IValue> arguments,
+                                CheckTimer& timer) {
   const CaptureTolerance tolerance(on_device());
-  prepared_ = Prepare(arguments);
+  prepared_ = Prepare(arguments, timer);
 }
 
-absl::Status CheckedCall::Prepare(absl::Span<const c10::IValue> arguments) {
+absl::Status CheckedCall::Prepare(absl::Span<const c10::IValue> arguments,
+                                  CheckTimer& timer) {
   if (budget_check_ != nullptr && on_device()) {
     const CostTimer timer(CostPart::kSnapshot);
     FG_ASSIGN_OR_RETURN(
         taken_, TakeScreen(op_, runtime_, *session_, budget_check_->row(),
-                           arguments, max_numel_));
+                           arguments, max_numel_, timer));
     if (taken_.screen != nullptr) return absl::OkStatus();
   }
   return check_->Prepare(arguments);

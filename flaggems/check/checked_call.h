@@ -20,6 +20,7 @@
 #include "flaggems/check/call_recorder.h"
 #include "flaggems/check/call_screen.h"
 #include "flaggems/check/check_session.h"
+#include "flaggems/check/check_timer.h"
 #include "flaggems/check/checked_op.h"
 #include "flaggems/judge/judgement.h"
 #include "flaggems/policy/op_traits.h"
@@ -42,7 +43,8 @@ class CheckedCall {
               absl::Span<const c10::IValue> arguments);
 
   // Keeps what the check needs.
-  void TakeArguments(absl::Span<const c10::IValue> arguments);
+  void TakeArguments(absl::Span<const c10::IValue> arguments,
+                     CheckTimer& timer);
 
   // Whether new memory is filled with a pattern while the kernel runs.
   bool poison() const;
@@ -89,7 +91,8 @@ class CheckedCall {
  private:
   std::unique_ptr<CallCheck> MakeCheck(
       std::shared_ptr<const Reference> reference, const CallTraits& traits);
-  absl::Status Prepare(absl::Span<const c10::IValue> arguments);
+  absl::Status Prepare(absl::Span<const c10::IValue> arguments,
+                       CheckTimer& timer);
   absl::Status PrepareFromScreen();
   Judgement Unprepared() const;
   Judgement JudgementInFull(absl::Span<const c10::IValue> outputs);

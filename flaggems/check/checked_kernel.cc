@@ -156,7 +156,7 @@ class CheckedKernel final : public c10::OperatorKernel {
       call = std::make_shared<CheckedCall>(op_, *runtime_, session,
                                            std::move(reference), number, traits,
                                            arguments);
-      call->TakeArguments(arguments);
+      call->TakeArguments(arguments, timer);
     });
     if (admitted && !call) {
       // Out of memory while the call was described.

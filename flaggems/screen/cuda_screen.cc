@@ -106,13 +106,30 @@ std::optional<c10::Device> DeviceOfAll(absl::Span<const c10::IValue> values) {
 int64_t BytesToCheck(absl::Span<const c10::IValue> arguments) {
   int64_t bytes = 0;
   VisitTensors(arguments, [&](const at::Tensor& tensor) {
-    const int64_t numel = tensor.numel();
+    // Of a view all that it reaches is copied, of an expanded tensor a result
+    // has every element.
+    const int64_t numel = std::max(tensor.numel(), Extent(tensor));
     bytes += numel * static_cast<int64_t>(tensor.element_size());
     // Widened, perturbed or as magnitudes, and as much for the results.
     if (tensor.is_floating_point()) bytes += 4 * 8 * numel;
   });
   return bytes;
 }
+
+// Makes `stream` the current one, and its device, if they are not: to ask is
+// cheaper than to set.
+class StreamIfOther {
+ public:
+  explicit StreamIfOther(const c10::cuda::CUDAStream& stream) {
+    if (c10::cuda::current_device() != stream.device_index() ||
+        c10::cuda::getCurrentCUDAStream(stream.device_index()) != stream) {
+      guard_.emplace(stream);
+    }
+  }
+
+ private:
+  std::optional<c10::cuda::CUDAStreamGuard> guard_;
+};
 
 class CudaScreen final : public Screen {
  public:
@@ -148,7 +165,7 @@ class CudaScreen final : public Screen {
 
   absl::StatusOr<bool> Enqueue(absl::Span<const c10::IValue> outputs) override {
     return StatusOrOf([&]() -> absl::StatusOr<bool> {
-      const c10::cuda::CUDAStreamGuard guard(stream_);
+      const StreamIfOther guard(stream_);
       const auto begun = std::chrono::steady_clock::now();
       if (timed_) {
         begun_.emplace(c10::DeviceType::CUDA, c10::EventFlag::BACKEND_DEFAULT);
@@ -174,7 +191,7 @@ class CudaScreen final : public Screen {
 
   absl::StatusOr<std::optional<Judgement>> Judged() override {
     return StatusOrOf([&]() -> absl::StatusOr<std::optional<Judgement>> {
-      const c10::cuda::CUDAStreamGuard guard(stream_);
+      const StreamIfOther guard(stream_);
       if (event_ && !done_) event_->synchronize();
       read_ = true;
       absl::StatusOr<std::optional<Judgement>> judgement = Read();
@@ -531,7 +548,7 @@ class CudaScreenMaker final : public ScreenMaker {
     return StatusOrOf([&]() -> absl::StatusOr<std::unique_ptr<Screen>> {
       const c10::cuda::CUDAStream stream =
           c10::cuda::getCurrentCUDAStream(device->index());
-      const c10::cuda::CUDAStreamGuard guard(stream);
+      const StreamIfOther guard(stream);
       std::optional<RowSample> sample;
       const int64_t bytes = memory.limit > 0 && !HasNoNumbers(row.op_class)
                                 ? BytesToCheck(arguments)

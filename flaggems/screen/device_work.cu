@@ -17,11 +17,14 @@ constexpr int kThreads = 256;
 constexpr int kUnroll = 4;
 constexpr int kBlocksPerProcessor = 8;
 
-// A launch's blocks are shared out to its items by size.
+// A launch's blocks are shared out to its items by size. Parameters of a kernel
+// cost the host time by the byte, hence a kernel for few items.
+template <int kItems>
 struct Batch {
-  DeviceWork items[kDeviceWorkPerLaunch];
-  unsigned first_block[kDeviceWorkPerLaunch + 1];  // of item i
+  DeviceWork items[kItems];
+  unsigned first_block[kItems + 1];  // of item i
 };
+constexpr int kFewItems = 4;
 
 // Of the threads of one item.
 struct Share {
@@ -30,7 +33,8 @@ struct Share {
   int64_t threads;
 };
 
-__device__ Share ShareOf(const Batch& batch) {
+template <int kItems>
+__device__ Share ShareOf(const Batch<kItems>& batch) {
   int i = 0;
   while (blockIdx.x >= batch.first_block[i + 1]) ++i;
   const unsigned first = batch.first_block[i];
@@ -206,8 +210,9 @@ __device__ unsigned WalkBytes(const void* a, B* b, int64_t nbytes,
                                       nbytes - done, share);
 }
 
+template <int kItems>
 __global__ void __launch_bounds__(kThreads)
-    WorkKernel(const __grid_constant__ Batch batch) {
+    WorkKernel(const __grid_constant__ Batch<kItems> batch) {
   const Share share = ShareOf(batch);
   const DeviceWork& item = batch.items[share.item];
   if (item.kind == DeviceWork::Kind::kCopy) {
@@ -234,6 +239,27 @@ int64_t UnitsOf(const DeviceWork& item) {
   return IsBytes(item) ? UnitsIn(item.src, item.dst, item.n) : item.n;
 }
 
+// At most kItems.
+template <int kItems>
+cudaError_t Launch(absl::Span<const DeviceWork> work, int64_t most_blocks,
+                   cudaStream_t stream) {
+  // A thread takes kUnroll units at a time.
+  constexpr int64_t kUnits = int64_t{kThreads} * kUnroll;
+  Batch<kItems> batch;
+  unsigned blocks = 0;
+  for (size_t i = 0; i < work.size(); ++i) {
+    batch.items[i] = work[i];
+    batch.first_block[i] = blocks;
+    const int64_t wanted = (UnitsOf(work[i]) + kUnits - 1) / kUnits;
+    blocks +=
+        static_cast<unsigned>(wanted < most_blocks ? wanted : most_blocks);
+    batch.first_block[i + 1] = blocks;
+  }
+  if (blocks == 0) return cudaSuccess;
+  WorkKernel<kItems><<<blocks, kThreads, 0, stream>>>(batch);
+  return cudaGetLastError();
+}
+
 }  // namespace
 
 cudaError_t LaunchDeviceWork(absl::Span<const DeviceWork> work,
@@ -245,22 +271,12 @@ cudaError_t LaunchDeviceWork(absl::Span<const DeviceWork> work,
   const cudaError_t error = Processors(&processors);
   if (error != cudaSuccess) return error;
   const int64_t most = int64_t{processors} * kBlocksPerProcessor;
-  // A thread takes kUnroll units at a time.
-  constexpr int64_t kUnits = int64_t{kThreads} * kUnroll;
   for (size_t begin = 0; begin < work.size(); begin += kDeviceWorkPerLaunch) {
     const auto part = work.subspan(begin, kDeviceWorkPerLaunch);
-    Batch batch;
-    unsigned blocks = 0;
-    for (size_t i = 0; i < part.size(); ++i) {
-      batch.items[i] = part[i];
-      batch.first_block[i] = blocks;
-      const int64_t wanted = (UnitsOf(part[i]) + kUnits - 1) / kUnits;
-      blocks += static_cast<unsigned>(wanted < most ? wanted : most);
-      batch.first_block[i + 1] = blocks;
-    }
-    if (blocks == 0) continue;
-    WorkKernel<<<blocks, kThreads, 0, stream>>>(batch);
-    const cudaError_t launched = cudaGetLastError();
+    const cudaError_t launched =
+        part.size() <= kFewItems
+            ? Launch<kFewItems>(part, most, stream)
+            : Launch<kDeviceWorkPerLaunch>(part, most, stream);
     if (launched != cudaSuccess) return launched;
   }
   return cudaSuccess;

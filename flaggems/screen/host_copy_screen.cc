@@ -202,16 +202,6 @@ std::optional<c10::Device> DeviceOfAll(absl::Span<const c10::IValue> values) {
   return one && known ? device : std::nullopt;
 }
 
-int64_t BytesOf(absl::Span<const c10::IValue> values) {
-  int64_t bytes = 0;
-  VisitTensors(values, [&](const at::Tensor& tensor) {
-    if (IsPlainTensor(tensor)) {
-      bytes += tensor.numel() * static_cast<int64_t>(tensor.element_size());
-    }
-  });
-  return bytes;
-}
-
 class HostCopyScreenMaker final : public ScreenMaker {
  public:
   absl::StatusOr<std::unique_ptr<Screen>> Make(
@@ -224,7 +214,7 @@ class HostCopyScreenMaker final : public ScreenMaker {
     if (!device) return nullptr;
     const std::optional<c10::Stream> stream = CopyStream(*device);
     if (!stream) return nullptr;
-    const int64_t bytes = BytesOf(arguments);
+    const int64_t bytes = BytesReached(arguments);
     if ((memory.limit > 0 && bytes > memory.limit) ||
         BytesHeld(bytes) > kMaxHostCopyBytes) {
       return nullptr;

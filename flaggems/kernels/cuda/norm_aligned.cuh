@@ -83,8 +83,8 @@ __global__ void __launch_bounds__(1024)
   AlignedRow<kVectors, kTeam, kPrefetch> row(plan, data.in);
   do {
     uint4 x[kVectors];
-    row.template Load<StreamsRows<kKind, T>()>(data.in, make_uint4(0, 0, 0, 0),
-                                               x);
+    row.template Load<kStreamsRows<kKind, T>>(data.in, make_uint4(0, 0, 0, 0),
+                                              x);
     if constexpr (kKind != Kind::kGroup && kTeam == Team::kLanes) {
       if (plan.blocks < kFewBlocks) {
         FetchAffine<kKind, T, S, decltype(row), kVectors>(data, row);

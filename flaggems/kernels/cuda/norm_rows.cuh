@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(1024)
   __shared__ RowShared shared;
   Tile tile(plan, data.in, &shared);
   C x[Tile::kItems];
-  tile.template Load<StreamsRows<kKind, T>()>(data.in, C{0}, x);
+  tile.template Load<kStreamsRows<kKind, T>>(data.in, C{0}, x);
   C mean = 0;
   C shift = 0;
   double m2;
