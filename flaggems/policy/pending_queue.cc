@@ -148,6 +148,34 @@ void PendingQueue::Drain() {
   }
 }
 
+int64_t PendingQueue::Shed() {
+  if (pending_.load(std::memory_order_relaxed) == 0) return 0;
+  size_t next;
+  {
+    const MutexLock lock(&mutex_);
+    if (Begin() == nullptr) return 0;
+    next = started_;
+  }
+  int64_t shed = 0;
+  for (;; ++next) {
+    Item* item = nullptr;
+    {
+      const MutexLock lock(&mutex_);
+      if (next == items_.size()) break;
+      // It stays where it is: others only append.
+      item = &items_[next];
+    }
+    const std::optional<int64_t> freed = item->check->Shed();
+    if (!freed) continue;
+    ++shed;
+    const MutexLock lock(&mutex_);
+    item->bytes -= *freed;
+    bytes_ -= *freed;
+  }
+  End(/*concluded=*/false);
+  return shed;
+}
+
 void PendingQueue::Discard() {
   const MutexLock lock(&mutex_);
   for (Item& item : items_) item.check.release();

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -41,6 +42,14 @@ class PendingCheck {
   // Returns when Start() would be true, or did so already.
   virtual void WaitForDevice() { Wait(); }
 
+  // Gives memory back for which the program has run short: that of a device,
+  // without waiting for the device or another thread, nor for a lock but those
+  // of allocators. What is then left to Conclude(), which need not be waited
+  // for any more, is to count that the call was not judged. Returns how much of
+  // bytes() that was; nullopt: nothing was to be had, and the check goes on.
+  // Not after Start() was true.
+  virtual std::optional<int64_t> Shed() { return std::nullopt; }
+
   // In place of all others, before it is destroyed: there is no room in the
   // queue. Counts it.
   virtual void Drop() {}
@@ -58,8 +67,9 @@ class PendingCheck {
 // before the first is concluded. The queue has no thread of its own.
 //
 // A check stays in the queue, and counts against the limits, until it has been
-// concluded and destroyed. From inside Conclude(), on its thread, Poll() and
-// Drain() return at once and Add() appends whatever the limits say.
+// concluded and destroyed; what it sheds counts no more. From inside
+// Conclude(), on its thread, Poll() and Drain() return at once and Add()
+// appends whatever the limits say.
 //
 // Thread-safe. Drain(), and Add() at a limit, wait for the thread that
 // concludes: do not call them with a lock held that Conclude() takes (Python's
@@ -96,6 +106,12 @@ class PendingQueue {
   // Waits for and concludes everything that was added before the call.
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Has the checks that are not started yet give their memory back; they keep
+  // their places, and are concluded in their turn. Returns how many did. Does
+  // not wait: if another thread concludes, or this one does, none. May be
+  // called with the lock of a device's allocator held.
+  int64_t Shed() ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Only in the child of a fork(), where the device and the thread that may
   // have been concluding are the parent's: forgets all checks without a call to
   // them. They leak, because to free device memory is to touch the device.
@@ -108,7 +124,7 @@ class PendingQueue {
  private:
   struct Item {
     std::unique_ptr<PendingCheck> check;
-    int64_t bytes;
+    int64_t bytes;  // that it still holds
   };
 
   // Makes this thread the one that concludes and returns the oldest check; only

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <thread>
@@ -395,6 +396,192 @@ TEST_F(WorkingCheckTest, WithoutRoomWhatWouldWaitForOtherThreadsIsDropped) {
   EXPECT_EQ(queue.bytes(), 20);
   queue.Drain();
   EXPECT_THAT(TakeEntries(), ElementsAre("0", "1"));
+}
+
+// A check whose memory can be had while it waits.
+class SheddingCheck : public PendingCheck {
+ public:
+  struct State {
+    std::atomic<bool> device_done{false};
+    std::atomic<bool> worked{true};  // the other threads
+    bool can_shed = true;
+    std::function<void()> inside_shed;
+  };
+  SheddingCheck(Journal* journal, int number, int64_t bytes, State* state)
+      : journal_(*journal), number_(number), bytes_(bytes), state_(*state) {}
+  ~SheddingCheck() override {
+    if (journal_.destructions) Note("d");
+  }
+
+  bool Start(WhenBusy) override {
+    EXPECT_FALSE(started_);
+    return started_ = shed_ || state_.device_done;
+  }
+  bool Ready() override { return shed_ || (started_ && state_.worked); }
+  void WaitForDevice() override { state_.device_done = true; }
+  void Wait() override {
+    if (!shed_) Note("w");
+    started_ = true;
+  }
+  std::optional<int64_t> Shed() override {
+    EXPECT_FALSE(started_);
+    if (state_.inside_shed) state_.inside_shed();
+    if (shed_ || !state_.can_shed) return std::nullopt;
+    shed_ = true;
+    return bytes_;
+  }
+  void Conclude() override { Note(shed_ ? "s" : ""); }
+  int64_t bytes() const override { return bytes_; }
+
+ private:
+  void Note(const std::string& what) {
+    journal_.entries.push_back(std::to_string(number_) + what);
+  }
+
+  Journal& journal_;
+  const int number_;
+  const int64_t bytes_;
+  State& state_;
+  bool started_ = false;
+  bool shed_ = false;
+};
+
+class SheddingTest : public PendingQueueTest {
+ protected:
+  void AddAll(PendingQueue& queue) {
+    for (int i = 0; i < 4; ++i) {
+      queue.Add(
+          std::make_unique<SheddingCheck>(&journal_, i, 1 << i, &states_[i]));
+    }
+  }
+
+  SheddingCheck::State states_[4];
+};
+
+TEST_F(SheddingTest, AnEmptyQueueHasNothingToShed) {
+  PendingQueue queue({});
+  EXPECT_EQ(queue.Shed(), 0);
+}
+
+TEST_F(SheddingTest, WhatIsShedIsConcludedInItsTurn) {
+  journal_.destructions = true;
+  PendingQueue queue({});
+  AddAll(queue);
+  states_[1].can_shed = false;
+  EXPECT_EQ(queue.Shed(), 3);
+  EXPECT_EQ(queue.bytes(), 2);
+  EXPECT_EQ(queue.pending(), 4);
+  // Once each.
+  EXPECT_EQ(queue.Shed(), 0);
+  EXPECT_THAT(TakeEntries(), IsEmpty());
+  queue.Poll();
+  EXPECT_THAT(TakeEntries(), ElementsAre("0s", "0d"));
+  states_[1].device_done = true;
+  queue.Poll();
+  EXPECT_THAT(TakeEntries(), ElementsAre("1", "1d", "2s", "2d", "3s", "3d"));
+  EXPECT_EQ(queue.bytes(), 0);
+}
+
+TEST_F(SheddingTest, DrainDoesNotWaitForWhatIsShed) {
+  PendingQueue queue({});
+  AddAll(queue);
+  states_[2].can_shed = false;
+  queue.Shed();
+  queue.Drain();
+  EXPECT_THAT(TakeEntries(), ElementsAre("0s", "1s", "2w", "2", "3s"));
+}
+
+TEST_F(SheddingTest, WhatIsStartedStays) {
+  PendingQueue queue({});
+  AddAll(queue);
+  states_[0].device_done = states_[1].device_done = true;
+  states_[0].worked = false;
+  queue.Poll();
+  EXPECT_EQ(queue.Shed(), 2);
+  EXPECT_EQ(queue.bytes(), 3);
+  states_[0].worked = true;
+  queue.Poll();
+  EXPECT_THAT(TakeEntries(), ElementsAre("0", "1", "2s", "3s"));
+}
+
+TEST_F(SheddingTest, ShedMemoryMakesRoom) {
+  PendingQueue queue({9, 15});
+  AddAll(queue);
+  queue.Shed();
+  SheddingCheck::State state;
+  queue.Add(std::make_unique<SheddingCheck>(&journal_, 9, 15, &state));
+  EXPECT_THAT(TakeEntries(), IsEmpty());
+  EXPECT_EQ(queue.bytes(), 15);
+  EXPECT_EQ(queue.pending(), 5);
+}
+
+TEST_F(SheddingTest, InsideAConclusionNothingIsShed) {
+  PendingQueue queue({});
+  FakeCheck* const first = Add(queue, 7);
+  AddAll(queue);
+  first->set_ready();
+  first->set_inside([&] {
+    EXPECT_EQ(queue.Shed(), 0);
+    std::thread([&] { EXPECT_EQ(queue.Shed(), 0); }).join();
+    EXPECT_EQ(queue.bytes(), 15);
+  });
+  queue.Poll();
+  EXPECT_EQ(queue.Shed(), 4);
+}
+
+TEST_F(SheddingTest, OthersNeitherWaitForNorDisturbIt) {
+  PendingQueue queue({});
+  AddAll(queue);
+  states_[1].inside_shed = [&] {
+    std::thread([&] {
+      EXPECT_EQ(queue.Shed(), 0);
+      queue.Poll();
+      Add(queue, 4)->set_ready();
+    }).join();
+  };
+  EXPECT_EQ(queue.Shed(), 4);
+  states_[1].inside_shed = nullptr;
+  EXPECT_THAT(TakeEntries(), IsEmpty());
+  queue.Poll();
+  EXPECT_THAT(TakeEntries(), ElementsAre("0s", "1s", "2s", "3s", "4"));
+}
+
+TEST_F(SheddingTest, ManyThreadsLoseNothing) {
+  constexpr int kThreads = 4;
+  constexpr int kChecks = 2000;
+  PendingQueue queue({8, 100});
+  SheddingCheck::State state;
+  state.device_done = true;
+  std::atomic<bool> stop{false};
+  std::thread shedder([&] {
+    while (!stop) {
+      queue.Shed();
+      std::this_thread::yield();
+    }
+  });
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < kChecks; ++i) {
+        queue.Add(
+            std::make_unique<SheddingCheck>(&journal_, i, i % 30, &state));
+        EXPECT_LE(queue.bytes(), 100);
+        if (i % 3 == 0) queue.Poll();
+        if (i % 50 == 0) queue.Drain();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  stop = true;
+  shedder.join();
+  queue.Drain();
+  EXPECT_EQ(queue.pending(), 0);
+  EXPECT_EQ(queue.bytes(), 0);
+  int64_t concluded = 0;
+  for (const std::string& entry : TakeEntries()) {
+    if (entry.back() != 'w') ++concluded;
+  }
+  EXPECT_EQ(concluded, kThreads * kChecks);
 }
 
 TEST_F(PendingQueueTest, AChildDropsWithoutACallAndGoesOn) {
