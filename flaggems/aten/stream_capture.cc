@@ -2,7 +2,8 @@
 
 #include <c10/core/Stream.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
-#include <dlfcn.h>
+
+#include "flaggems/aten/cuda_driver.h"
 
 namespace flaggems {
 namespace {
@@ -16,18 +17,10 @@ constexpr int kSuccess = 0;             // CUDA_SUCCESS
 constexpr int kCaptureStatusNone = 0;   // CU_STREAM_CAPTURE_STATUS_NONE
 constexpr int kCaptureModeRelaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
 
-// Only of a driver that torch has loaded already; null without one.
-template <typename Function>
-Function* DriverFunction(const char* name) {
-  static void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  return driver == nullptr ? nullptr
-                           : reinterpret_cast<Function*>(dlsym(driver, name));
-}
-
 ThreadExchangeStreamCaptureMode* ExchangeMode() {
-  static ThreadExchangeStreamCaptureMode* const function =
-      DriverFunction<ThreadExchangeStreamCaptureMode>(
-          "cuThreadExchangeStreamCaptureMode");
+  static auto* const function =
+      reinterpret_cast<ThreadExchangeStreamCaptureMode*>(
+          CudaDriverSymbol("cuThreadExchangeStreamCaptureMode"));
   return function;
 }
 
@@ -35,8 +28,8 @@ ThreadExchangeStreamCaptureMode* ExchangeMode() {
 
 bool IsCapturing(const c10::Device& device) noexcept {
   if (!device.is_cuda()) return false;
-  static StreamIsCapturing* const is_capturing =
-      DriverFunction<StreamIsCapturing>("cuStreamIsCapturing");
+  static auto* const is_capturing = reinterpret_cast<StreamIsCapturing*>(
+      CudaDriverSymbol("cuStreamIsCapturing"));
   if (is_capturing == nullptr) return false;
   try {
     const c10::Stream stream =

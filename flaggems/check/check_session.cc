@@ -17,6 +17,14 @@ void CheckSession::NoteError(const OpKey& op, const std::string& message) {
   first_errors_.emplace(op.ShortName(), message);
 }
 
+bool CheckSession::NoteDeviceFailure(const OpKey& op,
+                                     const std::string& message) {
+  if (device_failed_.exchange(true, std::memory_order_acq_rel)) return false;
+  const MutexLock lock(&mutex_);
+  first_errors_[op.ShortName()] = message;
+  return true;
+}
+
 void CheckSession::NoteUnchecked(const OpKey& op, const std::string& why) {
   const MutexLock lock(&mutex_);
   unchecked_.emplace(op.ShortName(), why);

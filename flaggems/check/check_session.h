@@ -73,6 +73,15 @@ class CheckSession {
   // Keeps the first error text of each operator, for the summary.
   void NoteError(const OpKey& op, const std::string& message);
 
+  // A device failed for good, which the check of a call of `op` found: nothing
+  // on devices is checked from here on. Keeps the text as the error of the
+  // operator in place of an earlier one. True for the first that finds it; of
+  // the others nothing is kept.
+  bool NoteDeviceFailure(const OpKey& op, const std::string& message);
+  bool device_failed() const {
+    return device_failed_.load(std::memory_order_acquire);
+  }
+
   // Keeps why calls of an operator cannot be checked, for the summary.
   void NoteUnchecked(const OpKey& op, const std::string& why);
 
@@ -96,6 +105,7 @@ class CheckSession {
   const std::unique_ptr<RecordSink> sink_;
   const Clock* const clock_;
   std::atomic<int64_t> write_errors_{0};
+  std::atomic<bool> device_failed_{false};
   mutable Mutex mutex_;
   std::string first_write_error_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> first_errors_ ABSL_GUARDED_BY(mutex_);

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "flaggems/aten/device_failure.h"
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/stream_capture.h"
@@ -21,6 +22,8 @@
 
 namespace flaggems {
 namespace {
+
+constexpr absl::string_view kDeviceFailed = "the device has failed";
 
 Judgement NotJudged(Verdict verdict, absl::string_view message) {
   Judgement judgement;
@@ -74,6 +77,11 @@ CheckedCall::CheckedCall(std::shared_ptr<const CheckedOp> op,
   if (session_->on_failure() == OnFailure::kSubstitute) {
     arguments_ = AllWithOwnLists(arguments);
   }
+}
+
+CheckedCall::~CheckedCall() {
+  // Leaked: to end events, streams and memory is to touch the device.
+  if (on_device() && session_->device_failed()) taken_.screen.release();
 }
 
 std::unique_ptr<CallCheck> CheckedCall::MakeCheck(
@@ -140,11 +148,13 @@ void CheckedCall::Judge(absl::Span<const c10::IValue> outputs) {
     prepared_ = enqueued.ok() ? PrepareFromScreen() : enqueued.status();
     if (taken_.screen->sample() != nullptr) outputs = taken_.screen->outputs();
   }
-  recorder_.ConcludeResults(JudgementInFull(outputs), outputs);
+  Conclude(JudgementInFull(outputs), outputs);
 }
 
 void CheckedCall::JudgeException(const std::exception_ptr& exception) {
   const CaptureTolerance tolerance(on_device());
+  // It may be of a kernel that was launched long before.
+  if (EndIfDeviceFailed()) return;
   if (taken_.screen != nullptr) prepared_ = PrepareFromScreen();
   if (IsSkip(prepared_)) {
     recorder_.Conclude(Unprepared());
@@ -180,12 +190,18 @@ std::optional<std::vector<c10::IValue>> CheckedCall::Substitutes() {
 
 bool CheckedCall::DeviceIsDone() {
   const CaptureTolerance tolerance(on_device());
+  if (screened_ || session_->device_failed()) return true;
   return taken_.screen->Ready();
 }
 
 void CheckedCall::WaitForDevice() {
   const CaptureTolerance tolerance(on_device());
-  if (!screened_) screened_ = taken_.screen->Judged();
+  if (screened_) return;
+  if (session_->device_failed()) {
+    screened_ = absl::InternalError(kDeviceFailed);
+  } else {
+    screened_ = taken_.screen->Judged();
+  }
 }
 
 bool CheckedCall::StartJudging(WorkerPool::WhenFull when_full) {
@@ -235,25 +251,74 @@ void CheckedCall::WaitUntilJudged() const {
   if (in_full_.valid()) in_full_.wait();
 }
 
+std::optional<int64_t> CheckedCall::Shed() {
+  if (taken_.screen == nullptr || !taken_.screen->holds_device_memory()) {
+    return std::nullopt;
+  }
+  const int64_t bytes = taken_.screen->bytes();
+  taken_.screen.reset();
+  return bytes;
+}
+
 void CheckedCall::Drop() {
   recorder_.Skip(Verdict::kSkipThrottle,
                  "too many calls wait for their verdict");
 }
 
 void CheckedCall::ConcludeScreened() {
+  if (taken_.screen == nullptr) {
+    recorder_.Skip(Verdict::kSkipThrottle,
+                   "the program needed the memory that the check held");
+    return;
+  }
   const CaptureTolerance tolerance(on_device());
   WaitForDevice();
   const CostTimer timer(CostPart::kRecord);
   if (!screened_->ok()) {
-    recorder_.Conclude(ErrorOf(screened_->status(), Verdict::kErrorReference));
+    Conclude(ErrorOf(screened_->status(), Verdict::kErrorReference), {});
   } else if (**screened_) {
     TotalScreenCosts().accepted.fetch_add(1, std::memory_order_relaxed);
     recorder_.ConcludeResults(***screened_, taken_.screen->outputs());
   } else {
     Judgement judgement =
         in_full_.valid() ? JudgementOf(in_full_) : JudgeScreened();
-    recorder_.ConcludeResults(std::move(judgement), taken_.screen->outputs());
+    Conclude(std::move(judgement), taken_.screen->outputs());
   }
+}
+
+// Ends the call. An error, and a reference that refuses what the kernel did,
+// may be of a device on which nothing works any more.
+void CheckedCall::Conclude(Judgement judgement,
+                           absl::Span<const c10::IValue> outputs) {
+  const bool by_device = OutcomeOf(judgement.verdict) == Outcome::kError ||
+                         judgement.verdict == Verdict::kFailThrow;
+  if (by_device && EndIfDeviceFailed()) return;
+  recorder_.ConcludeResults(std::move(judgement), outputs);
+}
+
+// Whether the device of the call has failed for good, so that nothing can be
+// said of the call: it is an error if it is the first that finds that, else a
+// skip.
+bool CheckedCall::EndIfDeviceFailed() {
+  if (!on_device()) return false;
+  const CheckRecord& record = recorder_.record();
+  if (!session_->device_failed()) {
+    const std::optional<std::string> failure =
+        DeviceFailure(c10::Device(record.device));
+    if (!failure) return false;
+    const std::string message = absl::StrCat(
+        kDeviceFailed,
+        ", and nothing on devices is checked from here on: ", record.device,
+        ": ", *failure,
+        "; CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer finds the kernel, which "
+        "need not be this one");
+    if (session_->NoteDeviceFailure(record.op, message)) {
+      recorder_.Conclude(Differs(Verdict::kErrorReference, message));
+      return true;
+    }
+  }
+  recorder_.Skip(Verdict::kSkipUnsupported, kDeviceFailed);
+  return true;
 }
 
 TimeBudget& CheckedCall::time_budget() const { return session_->time_budget(); }

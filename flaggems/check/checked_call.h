@@ -41,6 +41,7 @@ class CheckedCall {
               std::shared_ptr<const Reference> reference, int64_t call,
               const CallTraits& traits,
               absl::Span<const c10::IValue> arguments);
+  ~CheckedCall();
 
   // Keeps what the check needs.
   void TakeArguments(absl::Span<const c10::IValue> arguments,
@@ -76,6 +77,9 @@ class CheckedCall {
   void GiveUpJudging();
   bool is_judged() const;
   void WaitUntilJudged() const;
+  // Before StartJudging(): gives back what the device holds of the call, which
+  // is then not judged. See PendingCheck::Shed().
+  std::optional<int64_t> Shed();
   // There is no room for the call among those that wait.
   void Drop();
 
@@ -86,7 +90,10 @@ class CheckedCall {
   // What the check cost after the call returned.
   void ChargeLater(int64_t ns);
   // Of a pending call that has ended; 0 if it is not known.
-  int64_t device_ns() const { return taken_.screen->DeviceNs().value_or(0); }
+  int64_t device_ns() const {
+    if (taken_.screen == nullptr || session_->device_failed()) return 0;
+    return taken_.screen->DeviceNs().value_or(0);
+  }
 
  private:
   std::unique_ptr<CallCheck> MakeCheck(
@@ -97,6 +104,8 @@ class CheckedCall {
   Judgement Unprepared() const;
   Judgement JudgementInFull(absl::Span<const c10::IValue> outputs);
   Judgement JudgeScreened();
+  void Conclude(Judgement judgement, absl::Span<const c10::IValue> outputs);
+  bool EndIfDeviceFailed();
   void JudgeFor(std::promise<Judgement>& promise);
 
   bool on_device() const { return recorder_.on_device(); }
@@ -110,7 +119,7 @@ class CheckedCall {
   std::vector<c10::IValue> arguments_;   // all, if results are substituted
   BudgetCheck* budget_check_ = nullptr;  // check_, if that is one
   std::unique_ptr<CallCheck> check_;
-  CallScreen taken_;
+  CallScreen taken_;  // of a pending call without a screen: was shed
   // What the screen said, once it was asked.
   std::optional<absl::StatusOr<std::optional<Judgement>>> screened_;
   std::future<Judgement> in_full_;  // valid: another thread judges

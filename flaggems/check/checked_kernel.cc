@@ -143,6 +143,9 @@ class CheckedKernel final : public c10::OperatorKernel {
         session->NoteUnchecked(op_->judged.traits.key,
                                op_->judged.reference.why_none());
       }
+      if (session->device_failed() && DeviceOf(arguments) != "cpu") {
+        traits.supported = false;
+      }
       bool no_time = false;
       if (const auto skip = session->policy().Admit(*op_->ledger, traits,
                                                     &budget, &no_time)) {

@@ -17,6 +17,7 @@
 #include "flaggems/policy/op_ledger.h"
 #include "flaggems/policy/op_traits.h"
 #include "flaggems/policy/pending_queue.h"
+#include "flaggems/policy/sheddable_queues.h"
 #include "flaggems/policy/worker_pool.h"
 #include "flaggems/registry/gate.h"
 #include "flaggems/screen/screen.h"
@@ -111,6 +112,7 @@ class CheckRuntime {
   // Held by pending calls where no option says how much, in bytes.
   static constexpr int64_t kMaxPendingBytes = int64_t{1} << 30;
   PendingQueue pending_{{/*max_pending=*/1024, kMaxPendingBytes}};
+  const SheddableQueue sheddable_{&pending_};
   mutable Mutex mutex_;
   std::shared_ptr<CheckSession> session_ ABSL_GUARDED_BY(mutex_);
   // The session that was started last; only compared, never followed.

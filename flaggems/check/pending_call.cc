@@ -6,6 +6,7 @@
 namespace flaggems {
 
 bool PendingCall::Start(WhenBusy when_busy) {
+  if (started_) return true;  // was shed
   if (!call_->DeviceIsDone()) return false;
   const bool started = Begin(WorkerPool::WhenFull::kRefuse);
   if (started || when_busy == WhenBusy::kKeep) return started;
@@ -21,6 +22,12 @@ void PendingCall::WaitForDevice() {
 void PendingCall::Wait() {
   if (!started_) Begin(WorkerPool::WhenFull::kWait);
   if (!failed_) call_->WaitUntilJudged();
+}
+
+std::optional<int64_t> PendingCall::Shed() {
+  const std::optional<int64_t> freed = call_->Shed();
+  started_ = started_ || freed.has_value();
+  return freed;
 }
 
 void PendingCall::Conclude() {

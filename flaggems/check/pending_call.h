@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "flaggems/check/checked_call.h"
@@ -21,6 +22,7 @@ class PendingCall final : public PendingCheck {
   bool Ready() override { return failed_ || call_->is_judged(); }
   void WaitForDevice() override;
   void Wait() override;
+  std::optional<int64_t> Shed() override;
   void Conclude() override;
   void Drop() override;
   int64_t bytes() const override { return call_->pending_bytes(); }

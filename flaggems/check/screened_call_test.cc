@@ -1,22 +1,16 @@
-// Calls whose verdict a screen gives later: a screen that the test controls, on
-// the fake device, in front of the real check of profile strict.
+// Calls whose verdict a screen gives later.
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <deque>
-#include <memory>
-#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "flaggems/aten/snapshot.h"
+#include "flaggems/check/scripted_screen.h"
 #include "flaggems/check/testutil.h"
-#include "flaggems/registry/check_scope.h"
-#include "flaggems/screen/screen.h"
+#include "flaggems/policy/sheddable_queues.h"
 #include "flaggems/testing/fake_device.h"
 
 namespace flaggems {
@@ -25,108 +19,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-// What one screen does, and what was asked of it.
-struct Script {
-  absl::StatusOr<bool> enqueued = true;
-  std::atomic<bool> ready{true};
-  absl::StatusOr<std::optional<Judgement>> accepted = Judgement{};
-  absl::Status made;
-  int64_t bytes = 100;  // negative: to ask for them throws bad_alloc
-  std::optional<int64_t> device_ns;
-};
-
-class ScriptedScreen final : public Screen {
- public:
-  ScriptedScreen(Script* script, absl::Span<const c10::IValue> arguments)
-      : script_(script),
-        before_(Copies(arguments)),
-        after_(arguments.begin(), arguments.end()) {}
-
-  absl::StatusOr<bool> Enqueue(absl::Span<const c10::IValue> outputs) override {
-    EXPECT_TRUE(CheckScope::active());
-    if (script_->enqueued.ok() && *script_->enqueued) {
-      outputs_ = Copies(outputs);
-      after_ = Copies(after_);
-    }
-    return script_->enqueued;
-  }
-  bool Ready() override { return script_->ready; }
-  absl::StatusOr<std::optional<Judgement>> Judged() override {
-    EXPECT_TRUE(CheckScope::active());
-    judged_ = true;
-    return script_->accepted;
-  }
-  std::optional<int64_t> DeviceNs() override {
-    EXPECT_TRUE(judged_);
-    EXPECT_TRUE(CheckScope::active());
-    return script_->device_ns;
-  }
-  const std::vector<c10::IValue>& before() const override { return before_; }
-  const std::vector<c10::IValue>& after() const override { return after_; }
-  const std::vector<c10::IValue>& outputs() const override { return outputs_; }
-  int64_t bytes() const override {
-    if (script_->bytes < 0) throw std::bad_alloc();
-    return script_->bytes;
-  }
-
- private:
-  static std::vector<c10::IValue> Copies(absl::Span<const c10::IValue> values) {
-    std::vector<c10::IValue> copies;
-    for (const c10::IValue& value : values) {
-      copies.push_back(
-          value.isTensor()
-              ? c10::IValue(ToFakeDevice(CpuAliasOf(value.toTensor()).clone()))
-              : value);
-    }
-    return copies;
-  }
-
-  Script* const script_;
-  const std::vector<c10::IValue> before_;
-  std::vector<c10::IValue> after_;
-  std::vector<c10::IValue> outputs_;
-  bool judged_ = false;
-};
-
-class ScriptedMaker final : public ScreenMaker {
- public:
-  absl::StatusOr<std::unique_ptr<Screen>> Make(
-      const JudgedOp& op, const BudgetRow& /*row*/, ScreenHints& /*hints*/,
-      absl::Span<const c10::IValue> arguments,
-      const ScreenMemory& /*memory*/) const override {
-    EXPECT_EQ(op.traits.key.name, "neg");
-    if (next_ == scripts_.size()) return nullptr;
-    Script* const script = &scripts_[next_++];
-    if (!script->made.ok()) return script->made;
-    return std::make_unique<ScriptedScreen>(script, arguments);
-  }
-
-  Script& Add() const { return scripts_.emplace_back(); }
-
- private:
-  mutable std::deque<Script> scripts_;  // Script does not move
-  mutable size_t next_ = 0;
-};
-
-class ScreenedCallTest : public FakeDeviceCallTest {
- protected:
-  ScreenedCallTest() { RegisterScreenMaker(&screens_); }
-
-  void Start(ReferencePlace place = ReferencePlace::kDevice,
-             OnFailure on_failure = OnFailure::kLog, double time_fraction = 0) {
-    CheckSessionOptions options = EveryCall(place);
-    options.on_failure = on_failure;
-    options.time_fraction = time_fraction;
-    options.time_budget_clock = [this] { return now_; };
-    FakeDeviceCallTest::Start("neg", std::move(options));
-  }
-
-  int64_t now_ = 0;  // ns, of the time budget
-  ScriptedMaker screens_;
-};
-
-at::Tensor OneTwoThree() { return at::tensor({1.0F, 2.0F, 3.0F}); }
 
 TEST_F(ScreenedCallTest, AnAcceptedCallPassesWhenItIsReadyAndNotBefore) {
   Start();
@@ -293,6 +185,51 @@ TEST_F(ScreenedCallTest, AVerdictAfterTheEndOfTheSessionCounts) {
   Call(OneTwoThree());
   runtime_->Stop();
   pending().Drain();
+  EXPECT_EQ(Count(Verdict::kPass), 1);
+}
+
+// Of three calls that wait, the second has nothing to give.
+TEST_F(ScreenedCallTest, CallsGiveTheirMemoryBackAndAreSkipped) {
+  Start();
+  std::vector<Script*> scripts;
+  for (int i = 0; i < 3; ++i) {
+    Script& script = screens_.Add();
+    script.ready = false;
+    script.holds_device_memory = i != 1;
+    scripts.push_back(&script);
+    Call(OneTwoThree());
+  }
+  EXPECT_EQ(MemoryOfPendingChecks().bytes, 300);
+  EXPECT_EQ(ShedPendingChecks(), 2);
+  EXPECT_TRUE(scripts[0]->destroyed);
+  EXPECT_FALSE(scripts[1]->destroyed);
+  EXPECT_TRUE(scripts[2]->destroyed);
+  EXPECT_EQ(pending().bytes(), 100);
+  // Counted in their turn.
+  pending().Poll();
+  EXPECT_EQ(Count(Verdict::kSkipThrottle), 1);
+  pending().Drain();
+  EXPECT_EQ(Count(Verdict::kSkipThrottle), 2);
+  EXPECT_EQ(Count(Verdict::kPass), 1);
+  EXPECT_EQ(op_->ledger->calls(), 3);
+}
+
+TEST_F(ScreenedCallTest, AShedCallIsDueAgain) {
+  CheckSessionOptions options = EveryCall(ReferencePlace::kDevice);
+  options.policy.throttle = Throttle::kSpread;
+  options.policy.max_checks = 1;
+  FakeDeviceCallTest::Start("neg", std::move(options));
+  Script& script = screens_.Add();
+  script.ready = false;
+  script.holds_device_memory = true;
+  Call(OneTwoThree());
+  EXPECT_EQ(ShedPendingChecks(), 1);
+  screens_.Add();
+  // Counts the first.
+  pending().Poll();
+  Call(OneTwoThree());
+  pending().Drain();
+  EXPECT_EQ(Count(Verdict::kSkipThrottle), 1);
   EXPECT_EQ(Count(Verdict::kPass), 1);
 }
 

@@ -48,7 +48,8 @@ constexpr Row kRows[] = {
     {Verdict::kSkipThrottle, Outcome::kSkip, "throttle",
      "Enough calls of this operator were checked (max_checks), or checks had "
      "their share of the run time (time_fraction), or too many calls on a "
-     "device waited to be judged on the host."},
+     "device waited to be judged on the host, or the program needed the memory "
+     "that their checks held."},
     {Verdict::kSkipSize, Outcome::kSkip, "size",
      "A tensor has more elements than the limit (max_numel), or far more than "
      "memory (expand), or the check would take more than memory_mb."},
@@ -61,7 +62,7 @@ constexpr Row kRows[] = {
     {Verdict::kSkipUnsupported, Outcome::kSkip, "unsupported",
      "The arguments cannot be recomputed (sparse, meta, ...), or nothing can "
      "compute the call again: a custom operator without a golden function, a "
-     "kernel that was there before this library."},
+     "kernel that was there before this library; or the device has failed."},
     {Verdict::kSkipCapture, Outcome::kSkip, "capture",
      "A CUDA graph was being captured."},
     {Verdict::kSkipSuppressed, Outcome::kSkip, "suppressed",

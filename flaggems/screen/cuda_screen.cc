@@ -151,15 +151,17 @@ class CudaScreen final : public Screen {
   ~CudaScreen() override {
     if (slot_ == nullptr) return;
     // The device may still write it.
-    StatusOrOf([&] {
-      const CaptureTolerance tolerance(true);
-      if (launching_) {
+    if (!launching_ && !done_ && !read_) {
+      ResultSlots::Instance().ReturnAfter(slot_, *std::move(event_));
+      return;
+    }
+    if (launching_) {
+      StatusOrOf([&] {
+        const CaptureTolerance tolerance(true);
         stream_.synchronize();
-      } else if (!read_) {
-        event_->synchronize();
-      }
-      return absl::OkStatus();
-    }).IgnoreError();
+        return absl::OkStatus();
+      }).IgnoreError();
+    }
     ResultSlots::Instance().Return(slot_);
   }
 
@@ -214,6 +216,7 @@ class CudaScreen final : public Screen {
     return sample_ ? &*sample_ : nullptr;
   }
   int64_t bytes() const override { return bytes_; }
+  bool holds_device_memory() const override { return true; }
 
   void MeasureDeviceTime() override { timed_ = true; }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "flaggems/aten/quiet_free.h"
 #include "flaggems/aten/snapshot.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/visit_tensors.h"
@@ -48,6 +49,14 @@ class HostCopyScreen final : public Screen {
   ~HostCopyScreen() override {
     // The device may still write the copies.
     if (copied_ && !done_) Judged().IgnoreError();
+    // The copies are of two streams.
+    device_before_.reset();
+    std::vector<c10::IValue> copies = std::move(before_);
+    copies.insert(copies.end(), after_.begin(), after_.end());
+    copies.insert(copies.end(), outputs_.begin(), outputs_.end());
+    after_.clear();
+    outputs_.clear();
+    FreeQuietly(std::move(copies));
     calls_under_way.fetch_sub(1, std::memory_order_relaxed);
     bytes_under_way.fetch_sub(bytes_, std::memory_order_relaxed);
   }
@@ -61,11 +70,17 @@ class HostCopyScreen final : public Screen {
       for (const size_t i : reached) values.push_back(after_[i]);
       // Nobody knows when such a kernel has written the host's memory.
       if (!IsOnDevice(values)) return false;
-      FG_ASSIGN_OR_RETURN(
-          const Snapshot results,
-          Snapshot::Take(values, /*margin=*/0, CopyPlace::kDevice));
+      FG_ASSIGN_OR_RETURN(Snapshot results, Snapshot::Take(values, /*margin=*/0,
+                                                           CopyPlace::kDevice));
+      values.clear();
       Hold(results.nbytes());
-      return CopyToHost(results, outputs.size(), reached);
+      const absl::Status copied = StatusOrOf(
+          [&] { return CopyToHost(results, outputs.size(), reached); });
+      Free(std::move(results));
+      FG_RETURN_IF_ERROR(copied);
+      Free(*std::move(device_before_));
+      device_before_.reset();
+      return true;
     });
   }
 
@@ -143,9 +158,20 @@ class HostCopyScreen final : public Screen {
     }
   }
 
+  // Of copies that two streams use.
+  static void Free(Snapshot&& copies) {
+    std::vector<c10::IValue> values;
+    {
+      // What it knows of them goes first.
+      Snapshot gone = std::move(copies);
+      values = std::move(gone).TakeArguments();
+    }
+    FreeQuietly(std::move(values));
+  }
+
   // `results` are the outputs and the arguments `reached`.
-  absl::StatusOr<bool> CopyToHost(const Snapshot& results, size_t outputs,
-                                  const std::vector<size_t>& reached) {
+  absl::Status CopyToHost(const Snapshot& results, size_t outputs,
+                          const std::vector<size_t>& reached) {
     const c10::Device device = copy_stream_.device();
     c10::Event taken(device.type());
     taken.record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
@@ -156,12 +182,12 @@ class HostCopyScreen final : public Screen {
     FG_ASSIGN_OR_RETURN(Snapshot before,
                         Snapshot::Take(device_before_->arguments(),
                                        /*margin=*/0, CopyPlace::kHostLater));
+    before_ = std::move(before).TakeArguments();
     FG_ASSIGN_OR_RETURN(Snapshot after,
                         Snapshot::Take(results.arguments(), /*margin=*/0,
                                        CopyPlace::kHostLater));
     copied_.emplace(device.type());
     copied_->record(copy_stream_);
-    before_ = std::move(before).TakeArguments();
     outputs_ = std::move(after).TakeArguments();
     // What was not reached is as it was before.
     after_ = before_;
@@ -169,8 +195,7 @@ class HostCopyScreen final : public Screen {
       after_[reached[i]] = std::move(outputs_[outputs + i]);
     }
     outputs_.resize(outputs);
-    device_before_.reset();
-    return true;
+    return absl::OkStatus();
   }
 
   const JudgedOp& op_;

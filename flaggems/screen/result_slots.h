@@ -3,6 +3,8 @@
 
 // Where screens leave what they found, in host memory that devices write.
 
+#include <c10/core/Event.h>
+
 #include <cstdint>
 #include <vector>
 
@@ -32,11 +34,22 @@ class ResultSlots {
   // `changed` is zero. Null: all are taken, or memory cannot be pinned.
   ResultSlot* Take();
   void Return(ResultSlot* slot);
+  // The device writes it until `event` comes, which has been recorded. Does not
+  // wait: the slot is free once Take() finds that it came.
+  void ReturnAfter(ResultSlot* slot, c10::Event event);
 
  private:
+  struct Written {
+    ResultSlot* slot;
+    c10::Event event;
+  };
+
+  void TakeBackWritten() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   Mutex mutex_;
   bool tried_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<ResultSlot*> free_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Written> written_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flaggems
