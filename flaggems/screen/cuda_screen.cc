@@ -11,12 +11,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "flaggems/aten/device_failure.h"
 #include "flaggems/aten/snapshot.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/stream_capture.h"
@@ -150,17 +152,16 @@ class CudaScreen final : public Screen {
 
   ~CudaScreen() override {
     if (slot_ == nullptr) return;
-    // The device may still write it.
-    if (!launching_ && !done_ && !read_) {
-      ResultSlots::Instance().ReturnAfter(slot_, *std::move(event_));
-      return;
-    }
     if (launching_) {
+      // Something may still write it, and not say when.
       StatusOrOf([&] {
         const CaptureTolerance tolerance(true);
         stream_.synchronize();
         return absl::OkStatus();
       }).IgnoreError();
+    } else if (!slot_->IsDone()) {
+      ResultSlots::Instance().ReturnWhenDone(slot_);
+      return;
     }
     ResultSlots::Instance().Return(slot_);
   }
@@ -182,20 +183,12 @@ class CudaScreen final : public Screen {
     });
   }
 
-  bool Ready() override {
-    if (!event_ || done_) return true;
-    // An error of the device shows in Judged().
-    const absl::StatusOr<bool> done =
-        StatusOrOf([&]() -> absl::StatusOr<bool> { return event_->query(); });
-    done_ = done.ok() && *done;
-    return !done.ok() || *done;
-  }
+  bool Ready() override { return IsDone(); }
 
   absl::StatusOr<std::optional<Judgement>> Judged() override {
     return StatusOrOf([&]() -> absl::StatusOr<std::optional<Judgement>> {
       const StreamIfOther guard(stream_);
-      if (event_ && !done_) event_->synchronize();
-      read_ = true;
+      FG_RETURN_IF_ERROR(AwaitSlot());
       absl::StatusOr<std::optional<Judgement>> judgement = Read();
       if (judgement.ok() && !*judgement && !measured_ && results_) {
         judgement = JudgedByConditions();
@@ -224,10 +217,12 @@ class CudaScreen final : public Screen {
   // host put it together: while that lasts the device waits for the host, which
   // is charged for it.
   std::optional<int64_t> DeviceNs() override {
-    if (!begun_ || !event_) return std::nullopt;
+    if (!begun_ || !ended_) return std::nullopt;
     const absl::StatusOr<double> elapsed_ms =
         StatusOrOf([&]() -> absl::StatusOr<double> {
-          return begun_->elapsedTime(*event_);
+          // It comes right behind the slot's being done.
+          ended_->synchronize();
+          return begun_->elapsedTime(*ended_);
         });
     if (!elapsed_ms.ok()) return std::nullopt;
     return std::max(int64_t{0},
@@ -236,6 +231,8 @@ class CudaScreen final : public Screen {
   }
 
  private:
+  bool IsDone() const { return !results_ || slot_->IsDone(); }
+
   KernelCall Call(absl::Span<const c10::IValue> arguments,
                   absl::Span<const c10::IValue> outputs) const {
     KernelCall call = {
@@ -298,13 +295,15 @@ class CudaScreen final : public Screen {
     }
     measured_ = hints_.measure.load(std::memory_order_relaxed);
     const absl::Status compared = results_->Compare(*runs_, measured_, *slot_);
-    event_.emplace(c10::DeviceType::CUDA,
-                   timed_ ? c10::EventFlag::BACKEND_DEFAULT
-                          : c10::EventFlag::PYTORCH_DEFAULT);
-    event_->record(stream_.unwrap());
+    if (!compared.ok()) {
+      if (absl::IsUnimplemented(compared)) return false;
+      return compared;
+    }
     launching_ = false;
-    if (absl::IsUnimplemented(compared)) return false;
-    FG_RETURN_IF_ERROR(compared);
+    if (timed_) {
+      ended_.emplace(c10::DeviceType::CUDA, c10::EventFlag::BACKEND_DEFAULT);
+      ended_->record(stream_.unwrap());
+    }
     Release();
     return true;
   }
@@ -377,12 +376,12 @@ class CudaScreen final : public Screen {
     measured_ = true;
     FG_ASSIGN_OR_RETURN(const bool computed, RunAgain());
     if (!computed) return std::nullopt;
+    slot_->done = 0;
     launching_ = true;
     FG_RETURN_IF_ERROR(results_->Compare(*runs_, measured_, *slot_));
-    event_->record(stream_.unwrap());
     launching_ = false;
     Release();
-    event_->synchronize();
+    FG_RETURN_IF_ERROR(AwaitSlot());
     return Read();
   }
 
@@ -481,6 +480,23 @@ class CudaScreen final : public Screen {
     return std::nullopt;
   }
 
+  // Until the slot is done. kInternal: the device has failed.
+  absl::Status AwaitSlot() const {
+    using Clock = std::chrono::steady_clock;
+    constexpr auto kSpin = std::chrono::microseconds(50);
+    constexpr auto kNap = std::chrono::microseconds(20);
+    const Clock::time_point begun = Clock::now();
+    while (!IsDone()) {
+      if (Clock::now() - begun < kSpin) continue;
+      // A device that failed writes nothing any more.
+      if (const auto failure = DeviceFailure(stream_.device())) {
+        return absl::InternalError(*failure);
+      }
+      std::this_thread::sleep_for(kNap);
+    }
+    return absl::OkStatus();
+  }
+
   // nullopt: it has to be judged in full.
   absl::StatusOr<std::optional<Judgement>> Read() const {
     if (shape_) return shape_;
@@ -522,15 +538,13 @@ class CudaScreen final : public Screen {
   std::optional<ScreenedResults> results_;  // of an operator with numbers
   std::optional<Judgement> shape_;  // it is wrong, whatever the rows are
   ResultSlot* slot_ = nullptr;
-  std::optional<c10::Event> event_;  // all is in the slot
+  std::optional<c10::Event> ended_;  // all is in the slot
   std::optional<c10::Event> begun_;  // the kernel under test has ended
   std::chrono::steady_clock::duration host_time_{};  // of Enqueue()
   bool timed_ = false;
   std::vector<size_t> compared_arguments_;  // those of slot_->changed
   bool measured_ = false;
-  bool launching_ = false;  // something may write the slot that no event covers
-  bool done_ = false;       // the event is known to have come
-  bool read_ = false;       // the event has been waited for
+  bool launching_ = false;  // what writes the slot may not say when it is done
   int64_t bytes_ = 0;
 };
 

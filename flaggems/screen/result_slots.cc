@@ -2,11 +2,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstring>
-#include <utility>
-
-#include "absl/status/statusor.h"
-#include "flaggems/aten/status_of_exception.h"
 
 namespace flaggems {
 
@@ -36,27 +33,21 @@ ResultSlot* ResultSlots::Take() {
     free_.pop_back();
   }
   std::memset(slot->changed, 0, sizeof(slot->changed));
+  slot->done = 0;
   return slot;
 }
 
-void ResultSlots::ReturnAfter(ResultSlot* slot, c10::Event event) {
+void ResultSlots::ReturnWhenDone(ResultSlot* slot) {
   const MutexLock lock(&mutex_);
-  written_.push_back({slot, std::move(event)});
+  written_.push_back(slot);
 }
 
 void ResultSlots::TakeBackWritten() {
-  std::vector<Written> written;
-  for (Written& one : written_) {
-    const absl::StatusOr<bool> came =
-        StatusOrOf([&]() -> absl::StatusOr<bool> { return one.event.query(); });
-    if (came.ok() && *came) {
-      free_.push_back(one.slot);
-    } else if (came.ok()) {
-      written.push_back(std::move(one));
-    }
-    // Else nobody can tell, and the slot is never used again.
-  }
-  written_ = std::move(written);
+  const auto done =
+      std::partition(written_.begin(), written_.end(),
+                     [](const ResultSlot* slot) { return !slot->IsDone(); });
+  free_.insert(free_.end(), done, written_.end());
+  written_.erase(done, written_.end());
 }
 
 void ResultSlots::Return(ResultSlot* slot) {

@@ -3,8 +3,7 @@
 
 // Where screens leave what they found, in host memory that devices write.
 
-#include <c10/core/Event.h>
-
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -20,6 +19,14 @@ inline constexpr int kMaxScreenedArguments = 16;
 struct ResultSlot {
   DeviceComparison values[kMaxScreenedValues];
   int32_t changed[kMaxScreenedArguments];  // not 0: the argument was changed
+  uint32_t done;  // 1: the device has written all of it
+
+  // Whether it has; then the rest may be read.
+  bool IsDone() const {
+    const bool is_done = *static_cast<const volatile uint32_t*>(&done) != 0;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return is_done;
+  }
 };
 
 // A fixed number of slots, pinned when first asked for. Thread-safe.
@@ -31,25 +38,21 @@ class ResultSlots {
   // while the process ends.
   static ResultSlots& Instance();
 
-  // `changed` is zero. Null: all are taken, or memory cannot be pinned.
+  // `changed` and `done` are zero. Null: all are taken, or memory cannot be
+  // pinned.
   ResultSlot* Take();
   void Return(ResultSlot* slot);
-  // The device writes it until `event` comes, which has been recorded. Does not
-  // wait: the slot is free once Take() finds that it came.
-  void ReturnAfter(ResultSlot* slot, c10::Event event);
+  // The device will write `done`, or has failed. Does not wait: the slot is
+  // free once Take() finds it done.
+  void ReturnWhenDone(ResultSlot* slot);
 
  private:
-  struct Written {
-    ResultSlot* slot;
-    c10::Event event;
-  };
-
   void TakeBackWritten() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;
   bool tried_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<ResultSlot*> free_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Written> written_ ABSL_GUARDED_BY(mutex_);
+  std::vector<ResultSlot*> written_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flaggems

@@ -102,17 +102,18 @@ absl::Status ScreenedResults::Compare(ReferenceRuns& runs, bool measure,
     Item& item = items_[i];
     DeviceComparison* const result = &slot.values[i];
     void* const scratch = CompareScratch(stream_);
+    uint32_t* const done = i + 1 == items_.size() ? &slot.done : nullptr;
     if (item.exact) {
       FG_RETURN_IF_ERROR(StatusOfLaunch(
           LaunchCompareExactly(ArrayViewOf(item.got), ArrayViewOf(item.want),
-                               scratch, result, stream_.stream()),
+                               scratch, result, stream_.stream(), done),
           "comparing results"));
       continue;
     }
     FG_ASSIGN_OR_RETURN(const Budget budget, BudgetOf(item, runs, measure));
     FG_RETURN_IF_ERROR(StatusOfLaunch(
         LaunchCompareBudget(ArrayViewOf(item.got), ArrayViewOf(item.want),
-                            budget, scratch, result, stream_.stream()),
+                            budget, scratch, result, stream_.stream(), done),
         "comparing results"));
   }
   return absl::OkStatus();

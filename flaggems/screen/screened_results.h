@@ -39,7 +39,8 @@ class ScreenedResults {
   bool Find(absl::Span<const FlatValue> got, ReferenceRuns& runs);
   bool empty() const { return items_.empty(); }
 
-  // Puts one comparison a result into the stream. `measure`: with the condition
+  // Puts one comparison a result into the stream, the last of which says that
+  // the slot is done. `measure`: with the condition
   // of the operator's class, else within what needs none.
   // kUnimplemented: a result that the device's comparator does not know.
   absl::Status Compare(ReferenceRuns& runs, bool measure, ResultSlot& slot);

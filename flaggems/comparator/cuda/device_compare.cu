@@ -67,10 +67,19 @@ __device__ DeviceComparison MergeBlock(DeviceComparison part) {
   return part;
 }
 
+__device__ void Deliver(const DeviceComparison& part, DeviceComparison* result,
+                        uint32_t* done) {
+  *result = part;
+  if (done == nullptr) return;
+  // What kernels before this one wrote is in order before it too.
+  __threadfence_system();
+  *static_cast<volatile uint32_t*>(done) = 1;
+}
+
 template <typename Walk>
 __global__ void __launch_bounds__(kThreads, Walk::kBlocksPerProcessor)
     CompareKernel(const __grid_constant__ Walk walk, Scratch* scratch,
-                  DeviceComparison* result) {
+                  DeviceComparison* result, uint32_t* done) {
   __shared__ BlockMaxima maxima;
   __shared__ bool is_last;
   if (threadIdx.x == 0) {
@@ -84,7 +93,7 @@ __global__ void __launch_bounds__(kThreads, Walk::kBlocksPerProcessor)
   DeviceComparison part = MergeBlock(
       walk.Walk(blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x), &maxima));
   if (gridDim.x == 1) {
-    if (threadIdx.x == 0) *result = part;
+    if (threadIdx.x == 0) Deliver(part, result, done);
     return;
   }
   if (threadIdx.x == 0) {
@@ -106,7 +115,7 @@ __global__ void __launch_bounds__(kThreads, Walk::kBlocksPerProcessor)
   part = MergeBlock(part);
   if (threadIdx.x == 0) {
     scratch->finished = 0;
-    *result = part;
+    Deliver(part, result, done);
   }
 }
 
@@ -128,6 +137,7 @@ cudaError_t ErrorOf(Planned planned) {
 struct Launcher {
   void* scratch;
   DeviceComparison* result;
+  uint32_t* done;
   cudaStream_t stream;
   cudaError_t error = cudaSuccess;
 
@@ -145,7 +155,7 @@ struct Launcher {
     const int64_t tiles = walk.tiles() > 0 ? walk.tiles() : 1;
     CompareKernel<<<static_cast<unsigned>(tiles < most ? tiles : most),
                     kThreads, 0, stream>>>(walk, static_cast<Scratch*>(scratch),
-                                           result);
+                                           result, done);
     error = cudaGetLastError();
   }
 };
@@ -156,8 +166,9 @@ int64_t DeviceCompareScratchBytes() { return sizeof(Scratch); }
 
 cudaError_t LaunchCompareBudget(const ArrayView& got, const ArrayView& want,
                                 const Budget& budget, void* scratch,
-                                DeviceComparison* result, cudaStream_t stream) {
-  Launcher launcher{scratch, result, stream};
+                                DeviceComparison* result, cudaStream_t stream,
+                                uint32_t* done) {
+  Launcher launcher{scratch, result, done, stream};
   const Planned planned =
       internal_device::VisitBudgetWalk(got, want, budget, launcher);
   return planned == Planned::kYes ? launcher.error : ErrorOf(planned);
@@ -165,8 +176,8 @@ cudaError_t LaunchCompareBudget(const ArrayView& got, const ArrayView& want,
 
 cudaError_t LaunchCompareExactly(const ArrayView& got, const ArrayView& want,
                                  void* scratch, DeviceComparison* result,
-                                 cudaStream_t stream) {
-  Launcher launcher{scratch, result, stream};
+                                 cudaStream_t stream, uint32_t* done) {
+  Launcher launcher{scratch, result, done, stream};
   const Planned planned = internal_device::VisitExactWalk(got, want, launcher);
   return planned == Planned::kYes ? launcher.error : ErrorOf(planned);
 }

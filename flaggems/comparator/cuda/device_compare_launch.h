@@ -15,6 +15,9 @@
 //          once, when all elements have been looked at; the host reads it
 //          after an event or the stream has been waited for. An array without
 //          elements gives what PartialComparison{} says.
+// done:    null, or memory as result's: 1 is written there after the result, so
+//          that who reads 1 (and then not before, an acquire) may read all that
+//          this launch and those before it in the stream wrote.
 // scratch: DeviceCompareScratchBytes() of the current device's memory, aligned
 //          to 256 bytes; zero before its first use, and left such that the next
 //          launch can have it. Launches that share it must follow each other
@@ -50,13 +53,14 @@ int64_t DeviceCompareScratchBytes();
 // got: a real floating type; want: float64.
 cudaError_t LaunchCompareBudget(const ArrayView& got, const ArrayView& want,
                                 const Budget& budget, void* scratch,
-                                DeviceComparison* result, cudaStream_t stream);
+                                DeviceComparison* result, cudaStream_t stream,
+                                uint32_t* done = nullptr);
 
 // As Compare() with Tolerance{0, 0}. One dtype for both: bool, an integer, or a
 // real floating type.
 cudaError_t LaunchCompareExactly(const ArrayView& got, const ArrayView& want,
                                  void* scratch, DeviceComparison* result,
-                                 cudaStream_t stream);
+                                 cudaStream_t stream, uint32_t* done = nullptr);
 
 }  // namespace flaggems
 
