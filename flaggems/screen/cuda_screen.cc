@@ -209,7 +209,8 @@ class CudaScreen final : public Screen {
     return sample_ ? &*sample_ : nullptr;
   }
   int64_t bytes() const override { return bytes_; }
-  bool holds_device_memory() const override { return true; }
+  // What is known to be wrong is kept.
+  bool holds_device_memory() const override { return !shape_; }
 
   void MeasureDeviceTime() override { timed_ = true; }
 
