@@ -1,5 +1,6 @@
 #include "flaggems/aten/device_failure.h"
 
+#include <c10/core/Stream.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include <atomic>
@@ -43,6 +44,7 @@ constexpr FailureRow kFailures[] = {
     {721, "a kernel did not free its tensor memory"},
     {810, "the server of the device ended this client (MPS)"},
     {911, "a device outside CUDA failed that kernels wait for"},
+    {999, "the driver does not know what"},
 };
 
 const FailureRow* FindFailure(int code) {
@@ -56,6 +58,7 @@ const FailureRow* FindFailure(int code) {
 // names are those that the header gives to the plain ones.
 using Handle = void*;
 constexpr int kSuccess = 0;
+constexpr int kCaptureStatusNone = 0;        // CU_STREAM_CAPTURE_STATUS_NONE
 constexpr unsigned kEventWithoutTiming = 2;  // CU_EVENT_DISABLE_TIMING
 
 template <typename... Arguments>
@@ -73,16 +76,29 @@ class DriverFunction {
   int (*const function_)(Arguments...);
 };
 
-// In the current context.
-int AskContext() {
+// In the current context. A stream whose work cannot go on says so first;
+// others may not know yet.
+int AskContext(Handle stream) {
+  static const DriverFunction<Handle, int*> capturing("cuStreamIsCapturing");
+  static const DriverFunction<Handle> query("cuStreamQuery");
   static const DriverFunction<size_t*, size_t*> memory("cuMemGetInfo_v2");
   static const DriverFunction<Handle*, unsigned> make_event("cuEventCreate");
   static const DriverFunction<Handle> end_event("cuEventDestroy_v2");
+  int status = kCaptureStatusNone;
+  int code = capturing(stream, &status);
+  // To ask for its work would end a capture.
+  const bool may_ask = code == kSuccess && status == kCaptureStatusNone;
+  if (FindFailure(code) != nullptr) return code;
+  if (may_ask) {
+    code = query(stream);
+    if (code != kSuccess) return code;
+  }
   size_t free = 0;
   size_t total = 0;
-  if (const int code = memory(&free, &total); code != kSuccess) return code;
+  code = memory(&free, &total);
+  if (code != kSuccess) return code;
   Handle event = nullptr;
-  const int code = make_event(&event, kEventWithoutTiming);
+  code = make_event(&event, kEventWithoutTiming);
   if (code == kSuccess && event != nullptr) end_event(event);
   return code;
 }
@@ -98,12 +114,11 @@ int AskDriver(const c10::Device& device) {
   static const DriverFunction<int> release("cuDevicePrimaryCtxRelease_v2");
   static const DriverFunction<Handle> push("cuCtxPushCurrent_v2");
   static const DriverFunction<Handle*> pop("cuCtxPopCurrent_v2");
-  const int index =
-      device.has_index()
-          ? device.index()
-          : c10::impl::getDeviceGuardImpl(device.type())->getDevice().index();
+  const auto* const impl = c10::impl::getDeviceGuardImpl(device.type());
+  const c10::Device known = device.has_index() ? device : impl->getDevice();
+  const c10::Stream stream = impl->getStream(known);
   int id = 0;
-  if (const int code = get(&id, index); code != kSuccess) return code;
+  if (const int code = get(&id, known.index()); code != kSuccess) return code;
   unsigned flags = 0;
   int active = 0;
   if (const int code = state(id, &flags, &active); code != kSuccess) {
@@ -111,12 +126,13 @@ int AskDriver(const c10::Device& device) {
   }
   if (active == 0) return kSuccess;
   Handle context = nullptr;
-  if (const int code = retain(&context, id); code != kSuccess) return code;
-  int code = push(context);
-  if (code == kSuccess) {
-    code = AskContext();
-    pop(&context);
+  // Where that is refused the context that this thread has must do.
+  if (retain(&context, id) != kSuccess) {
+    return AskContext(stream.native_handle());
   }
+  const bool pushed = push(context) == kSuccess;
+  const int code = AskContext(stream.native_handle());
+  if (pushed) pop(&context);
   release(id);
   return code;
 }

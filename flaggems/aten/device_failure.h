@@ -13,7 +13,9 @@ namespace flaggems {
 // on each call there fails, whoever makes it. nullopt: the device works, or is
 // no CUDA device, or nobody can tell.
 //
-// Asks the driver for something harmless, twice: some microseconds. Does not
+// Asks the driver about the current stream of the device and for something else
+// that is harmless, twice: a microsecond where the stream has work, else some
+// ten. Does not
 // wait for the device, does not throw, and leaves the error that the runtime
 // keeps for the program (cudaGetLastError) as it is. Thread-safe.
 std::optional<std::string> DeviceFailure(const c10::Device& device) noexcept;
