@@ -110,7 +110,7 @@ void CheckedCall::TakeArguments(absl::Span<const c10::IValue> arguments,
 absl::Status CheckedCall::Prepare(absl::Span<const c10::IValue> arguments,
                                   CheckTimer& timer) {
   if (budget_check_ != nullptr && on_device()) {
-    const CostTimer timer(CostPart::kSnapshot);
+    const CostTimer cost(CostPart::kSnapshot);
     FG_ASSIGN_OR_RETURN(
         taken_, TakeScreen(op_, runtime_, *session_, budget_check_->row(),
                            arguments, max_numel_, timer));

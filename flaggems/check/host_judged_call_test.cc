@@ -118,7 +118,8 @@ class DecliningMaker final : public ScreenMaker {
  public:
   absl::StatusOr<std::unique_ptr<Screen>> Make(
       const JudgedOp&, const BudgetRow&, ScreenHints&,
-      absl::Span<const c10::IValue> arguments, int64_t) const override {
+      absl::Span<const c10::IValue> arguments,
+      const ScreenMemory&) const override {
     return std::make_unique<DecliningScreen>(&ready, arguments);
   }
 
