@@ -58,6 +58,14 @@ class DeviceMemoryTest : public CudaCheckTest {
   }
 };
 
+// On any machine.
+TEST(FreeMemoryTest, TheAllocatorKnowsWhomToAsk) {
+  auto* const registry = c10::FreeCudaMemoryCallbacksRegistry();
+  ASSERT_TRUE(registry->Has("flaggems_pending_checks"));
+  // Nothing waits.
+  EXPECT_FALSE(registry->Create("flaggems_pending_checks")->Execute());
+}
+
 // So many calls of relu on 64 MiB that their checks hold 128 MiB each.
 constexpr int kCalls = 8;
 
