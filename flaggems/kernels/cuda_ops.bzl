@@ -475,6 +475,7 @@ CUDA_OPS = [
     cuda_op(
         "cumsum",
         {"aten::cumsum": "cumsum"},
+        launch_deps = [":scan"],
         deps = [":empty"],
         cases = ["//flaggems/kernels/testing:scan_cases"],
     ),

@@ -5,10 +5,15 @@
 #include "flaggems/kernels/cuda/block_reduce.cuh"
 #include "flaggems/kernels/cuda/numeric.cuh"
 #include "flaggems/kernels/cuda/op_cumsum_launch.h"
+#include "flaggems/kernels/cuda/scan_line.cuh"
+#include "flaggems/kernels/cuda/scan_once.cuh"
 
 namespace flaggems {
 namespace kernels {
 namespace cuda {
+
+using namespace internal_scan;  // NOLINT: of this operator
+
 namespace {
 
 constexpr int kThreads = 256;
@@ -19,79 +24,6 @@ static_assert(kVectors * kThreads / kWarp <= kWarp,
               "one warp scans a tile's totals");
 // Rows of a column that a thread reads ahead.
 constexpr int kAhead = 8;
-
-// What a line adds up in.
-template <typename T>
-using Total = std::conditional_t<std::is_integral<T>::value, int64_t, double>;
-
-template <typename T>
-__device__ __forceinline__ T Round(Total<T> x) {
-  if constexpr (sizeof(T) == 2 && !std::is_integral<T>::value) {
-    // By float32: one instruction each, where double takes a dozen, and 2^-24
-    // is far below the rounding.
-    return FromCompute<T>(static_cast<float>(x));
-  } else {
-    return static_cast<T>(x);
-  }
-}
-
-// What a vector adds up in. 16-bit elements: float32, whose error is far below
-// their rounding and whose conversions are cheap.
-template <typename T>
-using Local = std::conditional_t<sizeof(T) == 2 && !std::is_integral<T>::value,
-                                 float, Total<T>>;
-
-template <typename T, int V>
-__device__ __forceinline__ Total<T> SumOf(const Vec<T, V>& v) {
-  Local<T> sum = static_cast<Local<T>>(ToCompute(v.at[0]));
-#pragma unroll
-  for (int k = 1; k < V; ++k) sum += static_cast<Local<T>>(ToCompute(v.at[k]));
-  return static_cast<Total<T>>(sum);
-}
-
-// The running sums of v after `before`.
-template <typename T, int V>
-__device__ __forceinline__ Vec<T, V> ScanVec(const Vec<T, V>& v,
-                                             Total<T> before) {
-  Vec<T, V> result;
-  if constexpr (std::is_same<Local<T>, Total<T>>::value) {
-#pragma unroll
-    for (int k = 0; k < V; ++k) {
-      before += static_cast<Total<T>>(ToCompute(v.at[k]));
-      result.at[k] = Round<T>(before);
-    }
-  } else {
-    const float high = static_cast<float>(before);
-    // What float32 leaves of it; not the NaN of Inf - Inf.
-    const float rest = static_cast<float>(before - high);
-    float local = isfinite(high) ? rest : 0.0f;
-#pragma unroll
-    for (int k = 0; k < V; ++k) {
-      local += ToCompute(v.at[k]);
-      result.at[k] = FromCompute<T>(high + local);
-    }
-  }
-  return result;
-}
-
-template <typename S>
-__device__ __forceinline__ S WarpInclusiveScan(S x, int lane) {
-#pragma unroll
-  for (int d = 1; d < kWarp; d *= 2) {
-    const S other = __shfl_up_sync(kFullWarp, x, d);
-    if (lane >= d) x += other;
-  }
-  return x;
-}
-
-// What comes before each of `lanes` lanes. (Taking a lane's own away again
-// would make NaN of infinities.)
-template <typename S>
-__device__ __forceinline__ S ExclusiveOf(S inclusive, int lane,
-                                         int lanes = kWarp) {
-  const S before = __shfl_up_sync(kFullWarp, inclusive, 1, lanes);
-  return lane == 0 ? S(0) : before;
-}
 
 // A vector of V elements at position i of a line of n.
 template <typename T, int V>
@@ -320,9 +252,30 @@ unsigned Blocks(int64_t n, int64_t of) {
   return static_cast<unsigned>((n + of - 1) / of);
 }
 
+// Long rows of whole vectors, or one of any length.
+template <typename T>
+cudaError_t RowsOnce(const ScanPlan& p, const T* in, T* out, void* scratch,
+                     cudaStream_t stream) {
+  const OncePlan plan = PlanOnce<T>(p.outer, p.n);
+  const OnceScratch parts = OnceScratchAt(plan, p.outer, scratch);
+  cudaError_t error = cudaMemsetAsync(scratch, 0, parts.bytes, stream);
+  if (error != cudaSuccess) return error;
+  const auto kernel = &ScanOnce<T>;
+  error = cudaFuncSetAttribute(
+      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kOnceBytes);
+  if (error != cudaSuccess) return error;
+  const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(
+      plan.tiles, int64_t{kOnceBlocks} * p.multiprocessors));
+  kernel<<<blocks, kOnceThreads, kOnceBytes, stream>>>(in, out, plan, parts);
+  return cudaGetLastError();
+}
+
 template <typename T, int V>
 cudaError_t Rows(const ScanPlan& p, const T* in, T* out, Total<T>* sums,
                  cudaStream_t stream) {
+  if constexpr (V > 1) {
+    if (p.parts > 1) return RowsOnce(p, in, out, sums, stream);
+  }
   // Where rows alone fill the machine, 16-bit ones of any usual length go by a
   // warp each: nothing waits for a block, which costs them more than the bytes.
   const bool by_warps = sizeof(T) == 2 && V > 1 && p.outer >= 4096;
@@ -370,9 +323,19 @@ cudaError_t Columns(const ScanPlan& p, const T* in, T* out, Total<T>* sums,
 
 }  // namespace
 
+size_t ScanPlan::ScratchBytes() const {
+  if (parts == 1) return 0;
+  const size_t sums = static_cast<size_t>(outer * inner * parts) * 8;
+  if (inner > 1) return sums;
+  // Of double, whose tiles have the fewest elements.
+  return std::max(sums, OnceScratchAt(PlanOnce<double>(outer, n), outer,
+                                      nullptr)
+                            .bytes);
+}
+
 ScanPlan PlanScan(int64_t outer, int64_t n, int64_t inner,
                   int multiprocessors) {
-  ScanPlan plan = {outer, n, inner, 1, n};
+  ScanPlan plan = {outer, n, inner, multiprocessors, 1, n};
   // Blocks (rows) or threads of four columns at once, against the machine.
   const int64_t lines = inner == 1 ? outer : outer * inner;
   const int64_t wanted =

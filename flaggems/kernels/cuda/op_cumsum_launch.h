@@ -19,12 +19,12 @@ struct ScanPlan {
   int64_t outer;
   int64_t n;
   int64_t inner;
+  int multiprocessors;
   int64_t parts = 1;
   int64_t length = 0;
 
-  size_t ScratchBytes() const {
-    return parts == 1 ? 0 : static_cast<size_t>(outer * inner * parts) * 8;
-  }
+  // Enough for any type and alignment.
+  size_t ScratchBytes() const;
 };
 ScanPlan PlanScan(int64_t outer, int64_t n, int64_t inner, int multiprocessors);
 

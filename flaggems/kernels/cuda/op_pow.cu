@@ -80,6 +80,29 @@ struct PowerOf {
   }
 };
 
+// The same for float32 and an exponent that is finite and not 0: apart, because
+// a call of the library in a branch keeps the compiler from mixing the steps of
+// several elements.
+struct UsualPower {
+  using Out = float;
+  using A = float;
+  using B = None;
+  using C = None;
+  float exponent;
+  bool whole;
+  bool odd;
+  explicit UsualPower(float e)
+      : exponent(e),
+        whole(std::floor(e) == e),
+        odd(whole && std::fmod(e, 2.0f) != 0.0f) {}
+  static bool Has(float e) { return std::isfinite(e) && e != 0.0f; }
+  __device__ float operator()(float base) const {
+    const float y = PowOfAbsolute(base, exponent);
+    const bool none = !whole && base < 0.0f && base > -INFINITY;
+    return none ? NAN : odd ? copysignf(y, base) : y;
+  }
+};
+
 template <typename T>
 struct SmallPower {
   using Out = T;
@@ -107,6 +130,10 @@ cudaError_t LaunchPow(const ElementwiseCall& call, cudaStream_t stream) {
 }
 
 cudaError_t LaunchPowerOf(const ElementwiseCall& call, cudaStream_t stream) {
+  const float exponent = NumberAs<float>(call.scalars[0]);
+  if (call.compute == Element::kFloat32 && UsualPower::Has(exponent)) {
+    return LaunchElementwise(UsualPower(exponent), call, stream);
+  }
   return LaunchNumbers<PowerOf>(call, stream);
 }
 

@@ -189,6 +189,69 @@ __device__ __forceinline__ float PowPositive(float x, float e) {
   return Exp2Approx(fmaf(e, log2, e * whole));
 }
 
+// |x|^e for a finite e other than 0, with the arithmetic of the CUDA library's
+// powf: two parts of the logarithm, less than 0.61 ulp where e is small. What
+// depends on e alone is left to the caller, and rounding to whole numbers takes
+// an addition: 60 instructions for the library's 95.
+__device__ __forceinline__ float PowOfAbsolute(float x, float e) {
+  constexpr float kRound = 12582912.0f;  // 1.5 2^23
+  constexpr float kLog2EHigh = 1.4426950216293335f;
+  constexpr float kLog2ELow = 1.9251366722983221e-08f;
+  const float a = fabsf(x);
+  // a = 2^k m, m in [sqrt(1/2), sqrt(2)).
+  const bool tiny = a < 1.17549435e-38f;
+  const int bits = __float_as_int(tiny ? a * 16777216.0f : a);
+  const int exponent = (bits - 0x3f3504f3) & static_cast<int>(0xff800000u);
+  const float m = __int_as_float(bits - exponent);
+  const float k = fmaf(static_cast<float>(exponent), 1.1920928955078125e-07f,
+                       tiny ? -24.0f : 0.0f);
+  // log2(m) by u = 2 (m - 1) / (m + 1) and what its rounding leaves.
+  const float less = m - 1.0f;
+  const float inverse = ReciprocalFlushed(m + 1.0f);
+  const float u = inverse * (less + less);
+  const float v = u * u;
+  const float rest = less - u;
+  const float u_low = inverse * fmaf(less, -u, rest + rest);
+  float p = 0x1.5865c8p-11f;
+  p = fmaf(v, p, 0.0032181653659790754f);
+  p = fmaf(v, p, 0.018033718690276146f);
+  p = fmaf(v, p, 0.12022458761930466f);
+  p = v * p;
+  const float sum = fmaf(u, kLog2EHigh, k);
+  float low = fmaf(u, kLog2EHigh, k - sum);
+  low = fmaf(u_low, kLog2EHigh, low);
+  low = fmaf(u, kLog2ELow, low);
+  low = fmaf(u_low, 3.0f * p, low);
+  low = fmaf(u, p, low);
+  const float high = sum + low;
+  low -= high - sum;
+  // 2^(e log2(a)).
+  const float t = e * high;
+  const float t_low = fmaf(e, low, fmaf(e, high, -t));
+  const float shifted = t + kRound;
+  const float whole = shifted - kRound;
+  const float f = (t - whole) + t_low;
+  float q = __int_as_float(0x391fcb8e);
+  q = fmaf(f, q, 0.0013391353422775865f);
+  q = fmaf(f, q, 0.0096188392490148544f);
+  q = fmaf(f, q, 0.055503588169813156f);
+  q = fmaf(f, q, 0.24022644758224487f);
+  q = fmaf(f, q, 0.69314718246459961f);
+  q = fmaf(f, q, 1.0f);
+  // Two powers of two, so that only a subnormal result is rounded.
+  const int n = __float_as_int(shifted) << 23;
+  const int part = whole > 0.0f ? 0x7f000000 : 0x02000000;
+  const float y = q * __int_as_float(part) *
+                  __int_as_float(n + 0x7f000000 - part);
+  const float far = t < 0.0f ? 0.0f : INFINITY;
+  const float result = fabsf(t) > 152.0f ? far : y;
+  // 0, infinity and NaN: themselves, or their inverse.
+  const int whole_bits = __float_as_int(a);
+  const int edge = e < 0.0f ? 0x7f800000 - whole_bits : whole_bits;
+  const bool inside = static_cast<unsigned>(whole_bits - 1) < 0x7f7fffffu;
+  return inside ? result : __int_as_float(edge);
+}
+
 template <typename T>
 __device__ __forceinline__ Compute<T> Erf(Compute<T> x) {
   if constexpr (kIsHalfWidth<T>) {
