@@ -43,6 +43,11 @@ namespace {
 
 // Positions of one thread, whose loads are in flight together.
 constexpr int kUnroll = 4;
+// Of so few positions a thread has one: the time of such a call is that of
+// fetching the kernel's code, a quarter as long then, and more multiprocessors
+// share what they wait for.
+constexpr uint32_t kFewPositions = 1 << 16;
+constexpr int kFewThreads = 128;
 
 // Parameters with room for no more than what is known.
 template <int kDims, int kIndices>
@@ -53,15 +58,16 @@ using CopyParams = IndexedParamsOf<kDims == 0 ? kMaxIndexedDims : kDims,
 // and kIndices: the numbers of dimensions and index tensors, if the compiler is
 // to know them, else 0.
 template <typename Unit, typename Index, IndexedSide kSide, int kDims,
-          int kIndices>
-__global__ void __launch_bounds__(kIndexedThreads) IndexedCopyKernel(
+          int kIndices, int kPositions = kUnroll,
+          int kThreads = kIndexedThreads>
+__global__ void __launch_bounds__(kThreads) IndexedCopyKernel(
     const __grid_constant__ CopyParams<kDims, kIndices> params) {
-  const uint32_t first = blockIdx.x * (kIndexedThreads * kUnroll) + threadIdx.x;
-  IndexedOffsets offsets[kUnroll];
-  int64_t chosen[kUnroll];
+  const uint32_t first = blockIdx.x * (kThreads * kPositions) + threadIdx.x;
+  IndexedOffsets offsets[kPositions];
+  int64_t chosen[kPositions];
 #pragma unroll
-  for (int u = 0; u < kUnroll; ++u) {
-    const uint32_t position = first + u * kIndexedThreads;
+  for (int u = 0; u < kPositions; ++u) {
+    const uint32_t position = first + u * kThreads;
     if (position < params.positions) {
       offsets[u] = OffsetsAt<kDims>(params, position);
     }
@@ -72,17 +78,17 @@ __global__ void __launch_bounds__(kIndexedThreads) IndexedCopyKernel(
 #pragma unroll 1
   for (int k = 0; k < indices; ++k) {
     const Indexed::Index& index = params.index[k];
-    int64_t at[kUnroll];
+    int64_t at[kPositions];
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
+    for (int u = 0; u < kPositions; ++u) {
       at[u] = 0;
-      if (first + u * kIndexedThreads < params.positions) {
+      if (first + u * kThreads < params.positions) {
         at[u] = *reinterpret_cast<const Index*>(
             static_cast<const char*>(index.data) + offsets[u].index);
       }
     }
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
+    for (int u = 0; u < kPositions; ++u) {
       if (params.wraps && at[u] < 0) at[u] += index.size;
       // One comparison: negative numbers are large unsigned ones.
       valid = valid &&
@@ -93,17 +99,17 @@ __global__ void __launch_bounds__(kIndexedThreads) IndexedCopyKernel(
   FG_DEVICE_ASSERT((valid || first >= params.positions) &&
                    "index out of bounds");
   constexpr bool kIsTo = kSide == IndexedSide::kTo;
-  Unit values[kUnroll];
+  Unit values[kPositions];
 #pragma unroll
-  for (int u = 0; u < kUnroll; ++u) {
-    if (first + u * kIndexedThreads < params.positions) {
+  for (int u = 0; u < kPositions; ++u) {
+    if (first + u * kThreads < params.positions) {
       values[u] = *reinterpret_cast<const Unit*>(params.from + offsets[u].from +
                                                  (kIsTo ? 0 : chosen[u]));
     }
   }
 #pragma unroll
-  for (int u = 0; u < kUnroll; ++u) {
-    if (first + u * kIndexedThreads < params.positions) {
+  for (int u = 0; u < kPositions; ++u) {
+    if (first + u * kThreads < params.positions) {
       *reinterpret_cast<Unit*>(params.to + offsets[u].to +
                                (kIsTo ? chosen[u] : 0)) = values[u];
     }
@@ -293,6 +299,10 @@ cudaError_t LaunchUnits(const Indexed& units, int bytes, IndexedSide side,
               IndexedCopyKernel<Unit, Index, kSide, 0, 1>
                   <<<blocks, kIndexedThreads, 0, stream>>>(
                       CopyParams<0, 1>(params));
+            } else if (params.positions <= kFewPositions) {
+              IndexedCopyKernel<Unit, Index, kSide, 2, 1, 1, kFewThreads>
+                  <<<(params.positions - 1) / kFewThreads + 1, kFewThreads, 0,
+                     stream>>>(CopyParams<2, 1>(params));
             } else {
               IndexedCopyKernel<Unit, Index, kSide, 2, 1>
                   <<<blocks, kIndexedThreads, 0, stream>>>(

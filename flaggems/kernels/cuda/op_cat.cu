@@ -32,7 +32,6 @@ struct Piece {
   int64_t row_bytes;
   FastDivide units_per_row;
   uint32_t units;
-  uint32_t first_tile;
 };
 
 template <int kCapacity>
@@ -41,6 +40,8 @@ struct Pieces {
 
   int64_t out_row_bytes;
   int count;
+  // Side by side, in one line of a few pieces: the search waits for each.
+  uint32_t first_tile[kCapacity];
   // In a union, so that those that are not used cost nothing.
   union {
     Piece piece[kCapacity];
@@ -55,7 +56,7 @@ __device__ __forceinline__ int PieceOf(const Pieces<kCapacity>& pieces,
   int high = pieces.count - 1;
   while (low < high) {
     const int middle = (low + high + 1) / 2;
-    if (pieces.piece[middle].first_tile <= tile) {
+    if (pieces.first_tile[middle] <= tile) {
       low = middle;
     } else {
       high = middle - 1;
@@ -68,9 +69,10 @@ template <typename Unit, int kCapacity>
 __global__ void __launch_bounds__(kThreads)
     CatKernel(const __grid_constant__ Pieces<kCapacity> pieces) {
   constexpr int kUnroll = kUnrollOf<Unit, kCapacity>;
-  const Piece& piece = pieces.piece[PieceOf(pieces, blockIdx.x)];
+  const int at = PieceOf(pieces, blockIdx.x);
+  const Piece& piece = pieces.piece[at];
   const uint32_t first =
-      (blockIdx.x - piece.first_tile) * (kThreads * kUnroll) + threadIdx.x;
+      (blockIdx.x - pieces.first_tile[at]) * (kThreads * kUnroll) + threadIdx.x;
   const Unit* const from = reinterpret_cast<const Unit*>(piece.data);
   Unit values[kUnroll];
 #pragma unroll
@@ -95,9 +97,10 @@ template <typename Part, int kCapacity>
 __global__ void __launch_bounds__(kThreads)
     ShiftedKernel(const __grid_constant__ Pieces<kCapacity> pieces) {
   constexpr int kUnroll = kShiftedUnroll;
-  const Piece& piece = pieces.piece[PieceOf(pieces, blockIdx.x)];
+  const int at = PieceOf(pieces, blockIdx.x);
+  const Piece& piece = pieces.piece[at];
   const uint32_t first =
-      (blockIdx.x - piece.first_tile) * (kThreads * kUnroll) + threadIdx.x;
+      (blockIdx.x - pieces.first_tile[at]) * (kThreads * kUnroll) + threadIdx.x;
   Lines lines[kUnroll];
   char* targets[kUnroll];
 #pragma unroll
@@ -162,7 +165,7 @@ class Batch {
       const int64_t units = std::min(rows_at_once, rows - r) * per_row;
       pieces_.push_back({data + r * row_bytes, out + r * out_row_bytes_,
                          row_bytes, FastDivide(static_cast<uint32_t>(per_row)),
-                         static_cast<uint32_t>(units), 0});
+                         static_cast<uint32_t>(units)});
       units_ += units;
       if (pieces_.size() == kMaxPieces || units_ > kMaxLaunchUnits) {
         const cudaError_t error = Flush();
@@ -200,7 +203,7 @@ class Batch {
     for (int i = 0; i < pieces.count; ++i) {
       Piece& piece = pieces.piece[i];
       piece = pieces_[i];
-      piece.first_tile = tiles;
+      pieces.first_tile[i] = tiles;
       tiles += (piece.units - 1) / tile + 1;
     }
     if (shifted_) {

@@ -264,8 +264,8 @@ cudaError_t RowsOnce(const ScanPlan& p, const T* in, T* out, void* scratch,
   error = cudaFuncSetAttribute(
       kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kOnceBytes);
   if (error != cudaSuccess) return error;
-  const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(
-      plan.tiles, int64_t{kOnceBlocks} * p.multiprocessors));
+  const unsigned blocks = static_cast<unsigned>(
+      std::min<int64_t>(plan.tiles, int64_t{kOnceBlocks} * p.multiprocessors));
   kernel<<<blocks, kOnceThreads, kOnceBytes, stream>>>(in, out, plan, parts);
   return cudaGetLastError();
 }
@@ -328,9 +328,8 @@ size_t ScanPlan::ScratchBytes() const {
   const size_t sums = static_cast<size_t>(outer * inner * parts) * 8;
   if (inner > 1) return sums;
   // Of double, whose tiles have the fewest elements.
-  return std::max(sums, OnceScratchAt(PlanOnce<double>(outer, n), outer,
-                                      nullptr)
-                            .bytes);
+  return std::max(
+      sums, OnceScratchAt(PlanOnce<double>(outer, n), outer, nullptr).bytes);
 }
 
 ScanPlan PlanScan(int64_t outer, int64_t n, int64_t inner,

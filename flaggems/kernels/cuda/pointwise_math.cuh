@@ -241,8 +241,8 @@ __device__ __forceinline__ float PowOfAbsolute(float x, float e) {
   // Two powers of two, so that only a subnormal result is rounded.
   const int n = __float_as_int(shifted) << 23;
   const int part = whole > 0.0f ? 0x7f000000 : 0x02000000;
-  const float y = q * __int_as_float(part) *
-                  __int_as_float(n + 0x7f000000 - part);
+  const float y =
+      q * __int_as_float(part) * __int_as_float(n + 0x7f000000 - part);
   const float far = t < 0.0f ? 0.0f : INFINITY;
   const float result = fabsf(t) > 152.0f ? far : y;
   // 0, infinity and NaN: themselves, or their inverse.

@@ -168,8 +168,9 @@ __global__ void __launch_bounds__(kOnceThreads, kOnceBlocks)
         const int v = u * kOnceThreads + threadIdx.x;
         const int64_t i = start + int64_t{v} * V;
         const int64_t left = plan.n - i;
-        const int bytes =
-            left >= V ? 16 : left > 0 ? static_cast<int>(left) * sizeof(T) : 0;
+        const int bytes = left >= V  ? 16
+                          : left > 0 ? static_cast<int>(left) * sizeof(T)
+                                     : 0;
         CopyPart(buffer + PlaceOf(v), bytes > 0 ? x + i : x, bytes);
       }
     }
