@@ -98,6 +98,21 @@ TEST_F(DeviceMemoryTest, TheProgramGetsTheMemoryOfChecksThatWait) {
   EXPECT_EQ(SummaryOf("relu").passed, summary.passed + kCalls);
 }
 
+// What the check of a call has copied is where its result must go.
+TEST_F(DeviceMemoryTest, AKernelGetsTheMemoryOfItsOwnCheck) {
+  CheckWhole("aten::relu");
+  const at::Tensor x = at::randn({128 * kMiB}, Cuda());  // 512 MiB
+  allocator::emptyCache();
+  Allow(Reserved() + 576 * kMiB);
+  EXPECT_NO_THROW(at::relu(x));
+  allocator::setMemoryFraction(1, 0);
+  const OpSummary summary = SummaryOf("relu");
+  EXPECT_EQ(summary.calls, 1);
+  EXPECT_EQ(summary.skipped.count("throttle"), size_t{1});
+  at::relu(x);
+  EXPECT_EQ(SummaryOf("relu").passed, 1);
+}
+
 TEST_F(DeviceMemoryTest, ChecksWaitOnWhereThereIsEnough) {
   CheckWhole("aten::relu");
   const at::Tensor x = at::randn({kMiB}, Cuda());

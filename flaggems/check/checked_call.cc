@@ -123,6 +123,10 @@ bool CheckedCall::poison() const { return session_->poison(); }
 
 void CheckedCall::Judge(absl::Span<const c10::IValue> outputs) {
   const CaptureTolerance tolerance(on_device());
+  if (shed_) {
+    SkipShed();
+    return;
+  }
   bool comparable = true;
   bool vast = false;
   VisitTensors(outputs, [&](const at::Tensor& tensor) {
@@ -155,6 +159,10 @@ void CheckedCall::JudgeException(const std::exception_ptr& exception) {
   const CaptureTolerance tolerance(on_device());
   // It may be of a kernel that was launched long before.
   if (EndIfDeviceFailed()) return;
+  if (shed_) {
+    SkipShed();
+    return;
+  }
   if (taken_.screen != nullptr) prepared_ = PrepareFromScreen();
   if (IsSkip(prepared_)) {
     recorder_.Conclude(Unprepared());
@@ -257,7 +265,13 @@ std::optional<int64_t> CheckedCall::Shed() {
   }
   const int64_t bytes = taken_.screen->bytes();
   taken_.screen.reset();
+  shed_ = true;
   return bytes;
+}
+
+void CheckedCall::SkipShed() {
+  recorder_.Skip(Verdict::kSkipThrottle,
+                 "the program needed the memory that the check held");
 }
 
 void CheckedCall::Drop() {
@@ -266,9 +280,8 @@ void CheckedCall::Drop() {
 }
 
 void CheckedCall::ConcludeScreened() {
-  if (taken_.screen == nullptr) {
-    recorder_.Skip(Verdict::kSkipThrottle,
-                   "the program needed the memory that the check held");
+  if (shed_) {
+    SkipShed();
     return;
   }
   const CaptureTolerance tolerance(on_device());

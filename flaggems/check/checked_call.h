@@ -50,6 +50,15 @@ class CheckedCall {
   // Whether new memory is filled with a pattern while the kernel runs.
   bool poison() const;
 
+  // While the kernel runs on this thread, or before StartJudging(): gives back
+  // what the device holds of the call, which is then not judged. See
+  // PendingCheck::Shed().
+  std::optional<int64_t> Shed();
+  // What Shed() would give back, about.
+  int64_t sheddable_bytes() const {
+    return taken_.screen == nullptr ? 0 : taken_.screen->bytes();
+  }
+
   // The kernel returned.
   void Judge(absl::Span<const c10::IValue> outputs);
   // The kernel threw.
@@ -77,9 +86,6 @@ class CheckedCall {
   void GiveUpJudging();
   bool is_judged() const;
   void WaitUntilJudged() const;
-  // Before StartJudging(): gives back what the device holds of the call, which
-  // is then not judged. See PendingCheck::Shed().
-  std::optional<int64_t> Shed();
   // There is no room for the call among those that wait.
   void Drop();
 
@@ -104,6 +110,7 @@ class CheckedCall {
   Judgement Unprepared() const;
   Judgement JudgementInFull(absl::Span<const c10::IValue> outputs);
   Judgement JudgeScreened();
+  void SkipShed();
   void Conclude(Judgement judgement, absl::Span<const c10::IValue> outputs);
   bool EndIfDeviceFailed();
   void JudgeFor(std::promise<Judgement>& promise);
@@ -119,7 +126,8 @@ class CheckedCall {
   std::vector<c10::IValue> arguments_;   // all, if results are substituted
   BudgetCheck* budget_check_ = nullptr;  // check_, if that is one
   std::unique_ptr<CallCheck> check_;
-  CallScreen taken_;  // of a pending call without a screen: was shed
+  CallScreen taken_;
+  bool shed_ = false;  // with its screen
   // What the screen said, once it was asked.
   std::optional<absl::StatusOr<std::optional<Judgement>>> screened_;
   std::future<Judgement> in_full_;  // valid: another thread judges

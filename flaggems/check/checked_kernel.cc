@@ -18,10 +18,23 @@
 #include "flaggems/check/guarded.h"
 #include "flaggems/check/pending_call.h"
 #include "flaggems/judge/flat_values.h"
+#include "flaggems/policy/sheddable_queues.h"
 #include "flaggems/registry/check_scope.h"
 
 namespace flaggems {
 namespace {
+
+// The kernel may need the memory that the check of its call holds.
+class RunningCall final : public RunningCheck {
+ public:
+  explicit RunningCall(CheckedCall* call) : call_(*call) {}
+
+  std::optional<int64_t> Shed() override { return call_.Shed(); }
+  int64_t bytes() const override { return call_.sheddable_bytes(); }
+
+ private:
+  CheckedCall& call_;
+};
 
 class CheckedKernel final : public c10::OperatorKernel {
  public:
@@ -58,6 +71,7 @@ class CheckedKernel final : public c10::OperatorKernel {
     try {
       std::optional<GuardedAllocation> guarded;
       if (call->poison()) guarded.emplace();
+      const RunningCall running(call.get());
       op_->kernel.callBoxed(handle, keys, stack);
     } catch (...) {
       timer.Resume();

@@ -214,6 +214,41 @@ TEST_F(ScreenedCallTest, CallsGiveTheirMemoryBackAndAreSkipped) {
   EXPECT_EQ(op_->ledger->calls(), 3);
 }
 
+// The kernel needs the memory that the check of its own call holds.
+TEST_F(ScreenedCallTest, ACallGivesItsMemoryToItsKernel) {
+  for (const bool throws : {false, true}) {
+    Start();
+    Script& script = screens_.Add();
+    script.holds_device_memory = true;
+    throws_ = throws;
+    inside_ = [&] {
+      EXPECT_EQ(MemoryOfPendingChecks().checks, 1);
+      EXPECT_EQ(ShedPendingChecks(), 1);
+      EXPECT_TRUE(script.destroyed);
+      EXPECT_EQ(ShedPendingChecks(), 0);
+    };
+    if (throws) {
+      EXPECT_THROW(Call(OneTwoThree()), c10::Error);
+    } else {
+      EXPECT_TRUE(CpuAliasOf(Call(OneTwoThree())).equal(-OneTwoThree()));
+    }
+    EXPECT_EQ(Count(Verdict::kSkipThrottle), 1);
+    EXPECT_EQ(op_->ledger->calls(), 1);
+    EXPECT_EQ(pending().pending(), 0);
+  }
+}
+
+TEST_F(ScreenedCallTest, CopiesForTheHostAreGivenToTheKernelToo) {
+  Start(ReferencePlace::kCpu);
+  inside_ = [] { EXPECT_EQ(ShedPendingChecks(), 1); };
+  Call(OneTwoThree());
+  EXPECT_EQ(Count(Verdict::kSkipThrottle), 1);
+  inside_ = nullptr;
+  Call(OneTwoThree());
+  pending().Drain();
+  EXPECT_EQ(Count(Verdict::kPass), 1);
+}
+
 TEST_F(ScreenedCallTest, AShedCallIsDueAgain) {
   CheckSessionOptions options = EveryCall(ReferencePlace::kDevice);
   options.policy.throttle = Throttle::kSpread;

@@ -8,6 +8,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -105,13 +106,15 @@ class FakeDeviceCallTest : public testing::Test {
   std::shared_ptr<CheckedOp> op_;
   OpLedger* ledger_ = nullptr;
   c10::BoxedKernel checked_;
-  bool throws_ = false;  // the kernel does
+  bool throws_ = false;           // the kernel does
+  std::function<void()> inside_;  // runs in the kernel
 
  private:
   struct Kernel : public c10::OperatorKernel {
     explicit Kernel(FakeDeviceCallTest* test) : test(test) {}
     void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
                     Stack* stack) {
+      if (test->inside_) test->inside_();
       if (test->throws_) TORCH_CHECK(false, "no");
       const at::Tensor x = stack->back().toTensor();
       const std::string name = op.schema().name();

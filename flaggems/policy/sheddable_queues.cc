@@ -35,7 +35,24 @@ std::atomic<bool> shedding{false};
 [[maybe_unused]] const int forget_parent =
     pthread_atfork(nullptr, nullptr, [] { shedding.store(false); });
 
+thread_local RunningCheck* innermost = nullptr;
+
 }  // namespace
+
+RunningCheck::RunningCheck() : outer_(innermost) { innermost = this; }
+
+RunningCheck::~RunningCheck() { innermost = outer_; }
+
+// Of this thread.
+struct RunningChecks {
+  template <typename Visit>
+  static void ForEach(Visit&& visit) {
+    for (RunningCheck* check = innermost; check != nullptr;
+         check = check->outer_) {
+      visit(*check);
+    }
+  }
+};
 
 SheddableQueue::SheddableQueue(PendingQueue* queue) : queue_(queue) {
   Queues& queues = TheQueues();
@@ -61,6 +78,10 @@ PendingMemory MemoryOfPendingChecks() {
     memory.checks += queue->pending();
     memory.bytes += queue->bytes();
   }
+  RunningChecks::ForEach([&](const RunningCheck& check) {
+    ++memory.checks;
+    memory.bytes += check.bytes();
+  });
   return memory;
 }
 
@@ -68,6 +89,9 @@ int64_t ShedPendingChecks() {
   if (shedding.exchange(true, std::memory_order_acq_rel)) return 0;
   int64_t shed = 0;
   for (PendingQueue* queue : AllQueues()) shed += queue->Shed();
+  RunningChecks::ForEach([&](RunningCheck& check) {
+    if (check.Shed()) ++shed;
+  });
   shedding.store(false, std::memory_order_release);
   return shed;
 }

@@ -73,5 +73,42 @@ TEST(SheddableQueuesTest, OneThreadAtATimeSheds) {
   EXPECT_EQ(ShedPendingChecks(), 2);
 }
 
+class RunningFake final : public RunningCheck {
+ public:
+  explicit RunningFake(int64_t bytes) : bytes_(bytes) {}
+
+  std::optional<int64_t> Shed() override {
+    if (bytes_ == 0) return std::nullopt;
+    return std::exchange(bytes_, 0);
+  }
+  int64_t bytes() const override { return bytes_; }
+
+ private:
+  int64_t bytes_;
+};
+
+TEST(RunningCheckTest, ThoseOfThisThreadShed) {
+  RunningFake outer(1);
+  {
+    RunningFake inner(2);
+    EXPECT_EQ(MemoryOfPendingChecks().checks, 2);
+    EXPECT_EQ(MemoryOfPendingChecks().bytes, 3);
+    // Another thread may be anywhere in its own.
+    std::thread([] {
+      EXPECT_EQ(MemoryOfPendingChecks().checks, 0);
+      EXPECT_EQ(ShedPendingChecks(), 0);
+    }).join();
+    EXPECT_EQ(ShedPendingChecks(), 2);
+    EXPECT_EQ(ShedPendingChecks(), 0);
+  }
+  EXPECT_EQ(MemoryOfPendingChecks().checks, 1);
+}
+
+TEST(RunningCheckTest, OneThatHasEndedIsNotAsked) {
+  { RunningFake check(1); }
+  EXPECT_EQ(MemoryOfPendingChecks().checks, 0);
+  EXPECT_EQ(ShedPendingChecks(), 0);
+}
+
 }  // namespace
 }  // namespace flaggems

@@ -148,7 +148,8 @@ class CudaScreen final : public Screen {
         before_(std::move(before)),
         arguments_(AllWithOwnLists(arguments)),
         after_(arguments_),
-        stream_(stream) {}
+        stream_(stream),
+        bytes_(before_.nbytes()) {}
 
   ~CudaScreen() override {
     if (slot_ == nullptr) return;
@@ -546,7 +547,7 @@ class CudaScreen final : public Screen {
   std::vector<size_t> compared_arguments_;  // those of slot_->changed
   bool measured_ = false;
   bool launching_ = false;  // what writes the slot may not say when it is done
-  int64_t bytes_ = 0;
+  int64_t bytes_;
 };
 
 class CudaScreenMaker final : public ScreenMaker {

@@ -105,6 +105,9 @@ class HostCopyScreen final : public Screen {
   const std::vector<c10::IValue>& after() const override { return after_; }
   const std::vector<c10::IValue>& outputs() const override { return outputs_; }
   int64_t bytes() const override { return bytes_; }
+  bool holds_device_memory() const override {
+    return device_before_.has_value();
+  }
 
  private:
   void Hold(int64_t copied) {

@@ -69,9 +69,9 @@ class Screen {
   // Memory that is held, in bytes.
   virtual int64_t bytes() const = 0;
 
-  // After Enqueue() was true: whether to destroy it gives memory back to the
-  // device. Then that neither waits for the device nor takes a lock but those
-  // of allocators, whether the device is done or not.
+  // Before Enqueue(), and after it was true: whether to destroy it gives memory
+  // back to the device. Then that neither waits for the device nor takes a lock
+  // but those of allocators, whether the device is done or not.
   virtual bool holds_device_memory() const { return false; }
 };
 
