@@ -85,6 +85,9 @@ class DeviceMemory {
                          cudaMemcpyDeviceToDevice));
       done += more;
     }
+    // Copies on the device do not hold the host, and the stream that compares
+    // does not wait for theirs.
+    REQUIRE(cudaDeviceSynchronize());
   }
 
  private:

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "flaggems/aten/quiet_free.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/visit_tensors.h"
 #include "flaggems/core/status_macros.h"
@@ -52,6 +53,8 @@ thread_local int depth = 0;
 }  // namespace
 
 BudgetCheck::~BudgetCheck() {
+  // Of a call on a device they may be page-locked copies that a stream wrote.
+  if (!on_host_) FreeQuietly(std::move(arguments_));
   if (!entered_) return;
   if (--depth == 0) threads_inside.fetch_sub(1, std::memory_order_acq_rel);
 }

@@ -11,6 +11,7 @@ namespace flaggems {
 namespace {
 
 using internal_device::BlockMaxima;
+using internal_device::GridMaxima;
 using internal_device::kThreads;
 using internal_device::Planned;
 
@@ -19,7 +20,9 @@ constexpr int kWarps = kThreads / kWarp;
 constexpr int kMaxBlocks = 1024;
 
 struct Scratch {
-  alignas(256) unsigned finished;  // blocks; 0 between launches
+  // Both 0 between launches.
+  alignas(256) unsigned finished;  // blocks
+  alignas(256) GridMaxima maxima;
   alignas(256) DeviceComparison parts[kMaxBlocks];
 };
 
@@ -86,14 +89,19 @@ __global__ void __launch_bounds__(kThreads, Walk::kBlocksPerProcessor)
     maxima.abs = 0;
     maxima.rel = 0;
     maxima.score = 0;
+    maxima.grid = &scratch->maxima;
   }
   __syncthreads();
   walk.Prepare(blockIdx.x, static_cast<int>(threadIdx.x), &maxima);
   __syncthreads();
+  if (threadIdx.x == 0) Push(maxima);
   DeviceComparison part = MergeBlock(
       walk.Walk(blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x), &maxima));
   if (gridDim.x == 1) {
-    if (threadIdx.x == 0) Deliver(part, result, done);
+    if (threadIdx.x == 0) {
+      scratch->maxima = {0, 0, 0};
+      Deliver(part, result, done);
+    }
     return;
   }
   if (threadIdx.x == 0) {
@@ -115,6 +123,7 @@ __global__ void __launch_bounds__(kThreads, Walk::kBlocksPerProcessor)
   part = MergeBlock(part);
   if (threadIdx.x == 0) {
     scratch->finished = 0;
+    scratch->maxima = {0, 0, 0};
     Deliver(part, result, done);
   }
 }

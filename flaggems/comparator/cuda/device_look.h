@@ -2,10 +2,10 @@
 #define FLAGGEMS_COMPARATOR_CUDA_DEVICE_LOOK_H_
 
 // How a thread of a device looks at one pair: nearly all get a first look only,
-// without a division. The bounds of that look are the maxima of the whole
-// block: what an element cannot beat there it cannot beat in the joined result,
-// and since the bound for the score lies strictly below a score that another
-// element has, it is not the first of equals either.
+// without a division. The bounds of that look are the maxima of all
+// blocks: what an element cannot beat there it cannot beat in the joined
+// result, and since the bound for the score lies strictly below a score that
+// another element has, it is not the first of equals either.
 
 #include <cmath>
 #include <cstdint>
@@ -22,14 +22,52 @@
 namespace flaggems {
 namespace internal_device {
 
-// The largest statistics that threads of a block have found. Written without
-// locks: whatever is there belongs to some element, so that it is a valid
-// bound; that a smaller one may overwrite it costs only time.
+// The largest statistics that threads of all blocks have found, as the bits of
+// numbers that are not negative, which rise as the numbers do.
+struct GridMaxima {
+  uint64_t abs;
+  uint64_t rel;
+  uint64_t score;
+};
+
+// Those that threads of a block have found. Written without locks: whatever is
+// there belongs to some element, so that it is a valid bound; that a smaller
+// one may overwrite it costs only time.
 struct BlockMaxima {
   volatile double abs;
   volatile double rel;
   volatile double score;
+  // Of all blocks, which know at once what one alone would learn slowly; null:
+  // there are no others.
+  GridMaxima* grid;
 };
+
+// Past the first level of the cache, which does not see other processors.
+FG_HOST_DEVICE inline uint64_t Current(const uint64_t* bits) {
+#ifdef __CUDA_ARCH__
+  return __ldcg(reinterpret_cast<const unsigned long long*>(bits));
+#else
+  return *bits;
+#endif
+}
+
+FG_HOST_DEVICE inline void Push(uint64_t* bits, double value) {
+  const auto own = internal_element::BitCast<uint64_t>(value);
+  if (own <= Current(bits)) return;
+#ifdef __CUDA_ARCH__
+  atomicMax(reinterpret_cast<unsigned long long*>(bits), own);
+#else
+  *bits = own;
+#endif
+}
+
+// Tells all blocks what this one knows.
+FG_HOST_DEVICE inline void Push(const BlockMaxima& block) {
+  if (block.grid == nullptr) return;
+  Push(&block.grid->abs, block.abs);
+  Push(&block.grid->rel, block.rel);
+  Push(&block.grid->score, block.score);
+}
 
 FG_HOST_DEVICE inline void Raise(volatile double* maximum, double value) {
   // The lanes of a warp write one after the other: a few rounds leave the
@@ -37,12 +75,41 @@ FG_HOST_DEVICE inline void Raise(volatile double* maximum, double value) {
   for (int round = 0; round < 6 && value > *maximum; ++round) *maximum = value;
 }
 
+// `push`: and those of all blocks, if this is the block's largest.
 FG_HOST_DEVICE inline void Raise(BlockMaxima* block,
-                                 const PartialComparison& stats) {
+                                 const PartialComparison& stats, bool push) {
   Raise(&block->abs, stats.max_abs_diff);
   Raise(&block->rel, stats.max_rel_diff);
   Raise(&block->score, stats.score);
+  if (!push || block->grid == nullptr) return;
+  if (stats.max_abs_diff >= block->abs) {
+    Push(&block->grid->abs, stats.max_abs_diff);
+  }
+  if (stats.max_rel_diff >= block->rel) {
+    Push(&block->grid->rel, stats.max_rel_diff);
+  }
+  if (stats.score >= block->score) Push(&block->grid->score, stats.score);
 }
+
+// What is known by now.
+struct KnownMaxima {
+  uint64_t abs, rel, score;
+
+  FG_HOST_DEVICE explicit KnownMaxima(const BlockMaxima& block) {
+    if (block.grid != nullptr) {
+      abs = Current(&block.grid->abs);
+      rel = Current(&block.grid->rel);
+      score = Current(&block.grid->score);
+    } else {
+      abs = internal_element::BitCast<uint64_t>(double{block.abs});
+      rel = internal_element::BitCast<uint64_t>(double{block.rel});
+      score = internal_element::BitCast<uint64_t>(double{block.score});
+    }
+  }
+  // Another number whenever one of them rises, or nearly always: to miss that
+  // costs only time.
+  FG_HOST_DEVICE uint64_t Version() const { return abs + 3 * rel + 5 * score; }
+};
 
 // What a thread keeps of the quiet pairs of a tile: the sums of at most 16
 // errors in units (ulp_error.h), and of their squares.
@@ -81,7 +148,14 @@ class FirstLook<BudgetRule<kPerElement>> {
 
   FG_HOST_DEVICE FirstLook(const BudgetRule<kPerElement>& rule,
                            const BlockMaxima& block)
-      : FirstLook(rule, Known(block)) {}
+      : FirstLook(rule, KnownMaxima(block)) {}
+
+  // Bounds of an earlier time are only lower: they last, but not as well.
+  FG_HOST_DEVICE void Refresh(const BudgetRule<kPerElement>& rule,
+                              const BlockMaxima& block) {
+    const KnownMaxima known(block);
+    if (known.Version() != version_) *this = FirstLook(rule, known);
+  }
 
   FG_HOST_DEVICE bool Take(double got, double want, double condition,
                            const BudgetRule<kPerElement>& rule,
@@ -113,15 +187,13 @@ class FirstLook<BudgetRule<kPerElement>> {
   }
 
  private:
-  FG_HOST_DEVICE static PartialComparison Known(const BlockMaxima& block) {
-    PartialComparison known;
-    known.max_abs_diff = block.abs;
-    known.max_rel_diff = block.rel;
-    known.score = block.score;
-    return known;
-  }
   FG_HOST_DEVICE FirstLook(const BudgetRule<kPerElement>& rule,
-                           const PartialComparison& known) {
+                           const KnownMaxima& maxima)
+      : version_(maxima.Version()) {
+    PartialComparison known;
+    known.max_abs_diff = internal_element::BitCast<double>(maxima.abs);
+    known.max_rel_diff = internal_element::BitCast<double>(maxima.rel);
+    known.score = internal_element::BitCast<double>(maxima.score);
     const internal_rule::QuietErrors errors(known);
     abs_ = errors.abs;
     rel_slope_ = errors.rel_slope;
@@ -153,6 +225,7 @@ class FirstLook<BudgetRule<kPerElement>> {
   double power_slope_ = 0;
   double slope_ = 0;
   double base_ = 0;
+  uint64_t version_;
 };
 
 // No tolerance: what is not equal has to be counted.
@@ -163,6 +236,7 @@ class FirstLook<FixedRule> {
   static constexpr bool kHasBounds = false;
 
   FG_HOST_DEVICE FirstLook(const FixedRule&, const BlockMaxima&) {}
+  FG_HOST_DEVICE void Refresh(const FixedRule&, const BlockMaxima&) {}
 
   FG_HOST_DEVICE bool Take(double got, double want, double /*condition*/,
                            const FixedRule&, TileSums*) const {
@@ -192,7 +266,7 @@ FG_HOST_DEVICE __attribute__((noinline)) void SecondLook(
     }
   }
   Judge(got, want, position, rule, stats);
-  Raise(block, *stats);
+  Raise(block, *stats, /*push=*/true);
 }
 
 }  // namespace internal_device

@@ -81,21 +81,22 @@ class ElementWalk {
 
   // To be called by all threads of a block before one of them walks: without
   // bounds every pair of the first tile would get a second look. Takes one pair
-  // a thread into *block_maxima, which starts with zeros.
+  // a thread into *block_maxima, which starts with zeros; Push() tells the
+  // other blocks.
   FG_HOST_DEVICE void Prepare(int64_t block, int thread,
                               BlockMaxima* block_maxima) const {
     const int64_t first = block * kTile + int64_t{thread} * kRun;
     if (!FirstLook<Rule>::kHasBounds || first >= numel_) return;
     Value got, want;
     elements_.ReadOne(first, &got, &want);
-    BlockMaxima own = {0, 0, 0};
+    BlockMaxima own = {0, 0, 0, nullptr};
     PartialComparison stats;
     Look(got, want, first, ConditionAt(first), &own, &stats);
     // An error as large as a bound is quiet, and nobody has counted this one.
     stats.max_abs_diff = stats.max_abs_diff > internal_rule::kTrustedProduct
                              ? stats.max_abs_diff * internal_rule::kLowered
                              : 0;
-    Raise(block_maxima, stats);
+    Raise(block_maxima, stats, /*push=*/false);
   }
 
   // Thread `thread` of block `block` of `blocks`.
@@ -192,6 +193,8 @@ class ElementWalk {
         for (int k = 0; k < kRun; ++k) conditions[i + k] = run.x[k];
       }
     }
+    // The tile's elements are on their way meanwhile.
+    look->Refresh(rule_, *block_maxima);
     unsigned loud = 0;
     TileSums tile;
     FG_UNROLL_
@@ -202,12 +205,7 @@ class ElementWalk {
     }
     sums->errors += tile.errors;
     sums->squares += tile.squares;
-    if (loud != 0) {
-      LookAgain(first, loud, block_maxima, stats);
-      // Bounds of an earlier time are only lower, so that they last as long as
-      // nothing exceeds them.
-      *look = FirstLook<Rule>(rule_, *block_maxima);
-    }
+    if (loud != 0) LookAgain(first, loud, block_maxima, stats);
     return nonzero;
   }
 

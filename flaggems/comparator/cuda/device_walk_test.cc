@@ -19,6 +19,7 @@ namespace flaggems {
 namespace {
 
 using internal_device::BlockMaxima;
+using internal_device::GridMaxima;
 using internal_device::kThreads;
 using internal_device::Planned;
 
@@ -37,7 +38,7 @@ DeviceComparison MergeTree(std::vector<DeviceComparison> parts) {
 
 // What threads know of each other.
 enum class Sharing {
-  kInOrder,   // all that threads before have found in their block
+  kInOrder,   // all that threads before have found, in all blocks
   kBackward,  // the same, the last thread first
   kNone,
 };
@@ -45,13 +46,15 @@ enum class Sharing {
 template <typename Walk>
 DeviceComparison WalkAll(const Walk& walk, int64_t blocks, Sharing sharing) {
   std::vector<DeviceComparison> found;
+  GridMaxima grid = {0, 0, 0};
   for (int64_t block = 0; block < blocks; ++block) {
     std::vector<DeviceComparison> threads(kThreads);
-    BlockMaxima maxima = {0, 0, 0};
+    BlockMaxima maxima = {0, 0, 0, &grid};
     for (int i = 0; i < kThreads; ++i) walk.Prepare(block, i, &maxima);
+    Push(maxima);
     for (int i = 0; i < kThreads; ++i) {
       const int thread = sharing == Sharing::kBackward ? kThreads - 1 - i : i;
-      BlockMaxima own = {0, 0, 0};
+      BlockMaxima own = {0, 0, 0, nullptr};
       threads[static_cast<size_t>(thread)] = walk.Walk(
           block, blocks, thread, sharing == Sharing::kNone ? &own : &maxima);
     }
