@@ -403,8 +403,7 @@ class AlignedRow {
 };
 
 // Rows of at most this many elements that are no whole vectors: single
-// elements, eight of a thread. With another kItems a row has a warp, and
-// offsets are constants.
+// elements, eight of a thread.
 inline constexpr int kNarrowItems = 8;
 inline constexpr int kNarrowRow = kNarrowItems * kWarp;
 
@@ -414,12 +413,11 @@ struct NarrowPlan {
   int lane_shift = 0;  // log2 of the lanes of a row
 };
 
-template <int kItems = kNarrowItems>
 class NarrowRow {
  public:
   __device__ __forceinline__ explicit NarrowRow(const NarrowPlan& plan) {
     row_ = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) >> plan.lane_shift;
-    lanes_ = kWholeWarp ? kWarp : 1 << plan.lane_shift;
+    lanes_ = 1 << plan.lane_shift;
     lane_ = threadIdx.x & (lanes_ - 1);
     n_ = row_ < plan.rows ? plan.n : 0;
     if (n_ == 0) row_ = 0;
@@ -430,43 +428,34 @@ class NarrowRow {
     return lane_ == 0 && n_ > 0;
   }
   // Item i of the thread: its place in the row and in a tensor.
-  __device__ __forceinline__ int At(int i) const {
-    return lane_ + i * (kWholeWarp ? kWarp : lanes_);
-  }
+  __device__ __forceinline__ int At(int i) const { return lane_ + i * lanes_; }
   __device__ __forceinline__ bool Has(int i) const { return At(i) < n_; }
   template <typename T>
   __device__ __forceinline__ void Load(const T* in, float fill,
-                                       float (&x)[kItems]) const {
-    T raw[kItems];
-    const T* const p = in + start_ + lane_;
+                                       float (&x)[kNarrowItems]) const {
+    T raw[kNarrowItems];
 #pragma unroll
-    for (int i = 0; i < kItems; ++i) {
-      if (Has(i)) raw[i] = p[At(i) - lane_];
+    for (int i = 0; i < kNarrowItems; ++i) {
+      if (Has(i)) raw[i] = in[start_ + At(i)];
     }
 #pragma unroll
-    for (int i = 0; i < kItems; ++i) {
+    for (int i = 0; i < kNarrowItems; ++i) {
       x[i] = Has(i) ? ToCompute(raw[i]) : fill;
     }
   }
   template <typename T>
   __device__ __forceinline__ void Store(T* out, int i, float value) const {
-    if (Has(i)) (out + start_ + lane_)[At(i) - lane_] = FromCompute<T>(value);
+    if (Has(i)) out[start_ + At(i)] = FromCompute<T>(value);
   }
   template <typename T, typename Op>
   __device__ __forceinline__ T Reduce(T value, Op op) const {
-    if constexpr (kWholeWarp) {
-      return WarpReduce(value, op);
-    } else {
-      for (int mask = lanes_ / 2; mask > 0; mask /= 2) {
-        value = op(value, ShuffleXor(value, mask));
-      }
-      return value;
+    for (int mask = lanes_ / 2; mask > 0; mask /= 2) {
+      value = op(value, ShuffleXor(value, mask));
     }
+    return value;
   }
 
  private:
-  static constexpr bool kWholeWarp = kItems != kNarrowItems;
-
   int64_t row_;
   int64_t start_;
   int lanes_;
@@ -474,8 +463,7 @@ class NarrowRow {
   int n_;
 };
 
-template <int kItems = kNarrowItems, typename... Parameters,
-          typename... Arguments>
+template <typename... Parameters, typename... Arguments>
 cudaError_t LaunchNarrow(int64_t rows, int64_t n,
                          void (*kernel)(NarrowPlan, Parameters...),
                          cudaStream_t stream, Arguments... arguments) {
@@ -484,10 +472,7 @@ cudaError_t LaunchNarrow(int64_t rows, int64_t n,
   NarrowPlan plan;
   plan.rows = rows;
   plan.n = static_cast<int>(n);
-  while ((kItems << plan.lane_shift) < n ||
-         (kItems != kNarrowItems && plan.lane_shift < 5)) {
-    ++plan.lane_shift;
-  }
+  while ((kNarrowItems << plan.lane_shift) < n) ++plan.lane_shift;
   const int64_t rows_of_block = kThreads >> plan.lane_shift;
   const int64_t blocks = (rows + rows_of_block - 1) / rows_of_block;
   kernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(plan,

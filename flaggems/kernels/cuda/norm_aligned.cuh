@@ -175,7 +175,7 @@ template <Kind kKind, typename T, typename S>
 __global__ void __launch_bounds__(128)
     NormNarrowKernel(const __grid_constant__ NarrowPlan plan,
                      const __grid_constant__ NormData<T, S> data) {
-  const NarrowRow<> row(plan);
+  const NarrowRow row(plan);
   float x[kNarrowItems];
   row.Load(data.in, 0.0f, x);
   double sum = 0;

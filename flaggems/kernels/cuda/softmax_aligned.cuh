@@ -102,20 +102,20 @@ __global__ void __launch_bounds__(1024)
 }
 
 // Single elements: short rows of odd length.
-template <bool kLog, typename T, typename U, int kItems = kNarrowItems>
+template <bool kLog, typename T, typename U>
 __global__ void __launch_bounds__(128)
     SoftmaxNarrowKernel(const __grid_constant__ NarrowPlan plan, const T* in,
                         U* out) {
-  const NarrowRow<kItems> row(plan);
-  float x[kItems];
+  const NarrowRow row(plan);
+  float x[kNarrowItems];
   row.Load(in, -INFINITY, x);
   float max = x[0];
 #pragma unroll
-  for (int i = 1; i < kItems; ++i) max = fmaxf(max, x[i]);
+  for (int i = 1; i < kNarrowItems; ++i) max = fmaxf(max, x[i]);
   max = row.Reduce(max, Max());
   float sum = 0;
 #pragma unroll
-  for (int i = 0; i < kItems; ++i) {
+  for (int i = 0; i < kNarrowItems; ++i) {
     const float e = Exp(x[i] - max);
     sum += e;
     x[i] = kLog ? x[i] - max : e;
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(128)
   const float log_sum = kLog ? Log(sum) : 0.0f;
   const float inverse = 1.0f / sum;
 #pragma unroll
-  for (int i = 0; i < kItems; ++i) {
+  for (int i = 0; i < kNarrowItems; ++i) {
     row.Store(
         out, i,
         kLog ? x[i] - log_sum

@@ -157,32 +157,6 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
   row.Finish();
 }
 
-// Odd rows in single elements (aligned_row.cuh).
-template <bool kLog, int kItems>
-__global__ void __launch_bounds__(128, 4)
-    BackwardNarrowKernel(const __grid_constant__ NarrowPlan plan,
-                         const float* grad_out, const float* result,
-                         float* grad_in) {
-  const NarrowRow<kItems> row(plan);
-  float g[kItems];
-  float y[kItems];
-  row.Load(grad_out, 0.0f, g);
-  row.Load(result, 0.0f, y);
-  double sums[2] = {0, 0};
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) {
-    sums[i % 2] = AddTerm<kLog>(sums[i % 2], g[i], y[i]);
-  }
-  const double sum = row.Reduce(sums[0] + sums[1], Sum());
-  // So that doubles are made anew at the next use, and not held.
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) asm volatile("" : "+f"(g[i]));
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) {
-    row.Store(grad_in, i, BackwardResult<kLog, false>(g[i], y[i], sum));
-  }
-}
-
 template <bool kLog, typename T, typename U>
 cudaError_t LaunchBackward(const SoftmaxShape& shape, const void* grad_data,
                            const void* result_data, void* out_data,
@@ -229,13 +203,6 @@ cudaError_t LaunchBackward(const SoftmaxShape& shape, const void* grad_data,
     return LaunchRows(PlanRows<1>(grad, shape.outer, shape.n, 1),
                       &BackwardRowsKernel<kLog, true, T, U, 1>, stream, grad,
                       result, out);
-  }
-  if constexpr (std::is_same_v<T, float> && std::is_same_v<U, float>) {
-    if (HasWideNarrow<T, U>(shape.n)) {
-      return LaunchNarrow<kWideItems>(shape.outer, shape.n,
-                                      &BackwardNarrowKernel<kLog, kWideItems>,
-                                      stream, grad, result, out);
-    }
   }
   // Two tensors: half the items of each.
   constexpr int kVectors = kManyVectors<T> / 2;

@@ -209,15 +209,6 @@ RowPlan ForwardPlan(const SoftmaxShape& shape, const T* in) {
                                    shape.multiprocessors);
 }
 
-// Longer odd rows of float32 in single elements, a warp each: there are as many
-// bytes in flight as with vectors, and no edges.
-inline constexpr int kWideItems = 32;
-template <typename T, typename U>
-inline bool HasWideNarrow(int64_t n) {
-  return sizeof(T) == 4 && std::is_same_v<T, U> && n > kWideItems * kWarp / 2 &&
-         n <= kWideItems * kWarp && n % kVecWidth<T> != 0;
-}
-
 template <typename T>
 inline constexpr int kColumnItems = 16 * 4 / sizeof(Compute<T>);
 
@@ -257,13 +248,6 @@ cudaError_t LaunchForward(const SoftmaxShape& shape, const void* in_data,
     if (shape.n <= kNarrowRow) {
       return LaunchNarrow(shape.outer, shape.n,
                           &SoftmaxNarrowKernel<kLog, T, U>, stream, in, out);
-    }
-    if constexpr (kLog && sizeof(T) == 4) {
-      if (HasWideNarrow<T, U>(shape.n)) {
-        return LaunchNarrow<kWideItems>(
-            shape.outer, shape.n, &SoftmaxNarrowKernel<kLog, T, U, kWideItems>,
-            stream, in, out);
-      }
     }
   }
   if constexpr (!kHasFast) {
