@@ -126,7 +126,12 @@ struct AlignedLimits {
   int direct_threads = 512;
   // Whether a thread can hold eight vectors, with prefetch.
   bool has_prefetch = true;
+  // Whether small calls may have a thread for each vector.
+  bool has_single = false;
 };
+// Vectors of a call that leaves most of the device idle: its time is the code
+// of one thread, and how long that is to fetch.
+inline constexpr int64_t kSmallCall = 1 << 17;
 
 // blocks == 0: too long, for row_tile.cuh.
 inline AlignedPlan PlanAligned(int64_t rows, int64_t vectors, int capability,
@@ -140,6 +145,14 @@ inline AlignedPlan PlanAligned(int64_t rows, int64_t vectors, int capability,
     const int64_t threads = (vectors + each - 1) / each;
     return static_cast<int>((threads + kWarp - 1) / kWarp * kWarp);
   };
+  if (limits.has_single && vectors > kWarp && vectors <= 8 * kWarp &&
+      rows * vectors <= kSmallCall) {
+    plan.team = Team::kBlock;
+    plan.of_thread = 1;
+    plan.threads = threads_for(1, 1);
+    plan.blocks = rows;
+    return plan;
+  }
   if (vectors <= 4 * kWarp) {
     plan.of_thread = vectors <= 8 ? 1 : 4;
     while ((plan.of_thread << plan.lane_shift) < vectors) ++plan.lane_shift;
@@ -185,6 +198,10 @@ cudaError_t ForAlignedPlan(const AlignedPlan& plan, F f) {
              integral_constant<int, 4>(), std::false_type());
   }
   if (plan.team == Team::kBlock) {
+    if (plan.of_thread == 1) {
+      return f(integral_constant<Team, Team::kBlock>(),
+               integral_constant<int, 1>(), std::false_type());
+    }
     return plan.prefetch ? f(integral_constant<Team, Team::kBlock>(),
                              integral_constant<int, 8>(), std::true_type())
                          : f(integral_constant<Team, Team::kBlock>(),

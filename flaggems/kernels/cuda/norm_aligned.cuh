@@ -85,7 +85,8 @@ __global__ void __launch_bounds__(1024)
     uint4 x[kVectors];
     row.template Load<kStreamsRows<kKind, T>>(data.in, make_uint4(0, 0, 0, 0),
                                               x);
-    if constexpr (kKind != Kind::kGroup && kTeam == Team::kLanes) {
+    if constexpr (kKind != Kind::kGroup &&
+                  (kTeam == Team::kLanes || kVectors == 1)) {
       if (plan.blocks < kFewBlocks) {
         FetchAffine<kKind, T, S, decltype(row), kVectors>(data, row);
       }

@@ -288,8 +288,10 @@ cudaError_t LaunchNorm(const NormShape& shape, NormData<T, S> data,
   // Double takes the general kernels only: not worth the compiler's time.
   if constexpr (sizeof(T) < 8) {
     if (HasAligned<kKind>(data, shape.n)) {
-      const AlignedPlan plan =
-          PlanAligned(shape.rows, shape.n / kVecWidth<T>, shape.capability);
+      AlignedLimits limits;
+      limits.has_single = true;
+      const AlignedPlan plan = PlanAligned(shape.rows, shape.n / kVecWidth<T>,
+                                           shape.capability, limits);
       if (plan.blocks > 0) {
         return LaunchNormAligned<kKind>(plan, shape.multiprocessors, data,
                                         stream);

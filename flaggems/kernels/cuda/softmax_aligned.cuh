@@ -136,7 +136,8 @@ __global__ void __launch_bounds__(128)
 // than prefetch. 16-bit rows have no room for eight vectors of these.
 template <typename T>
 AlignedLimits SoftmaxLimits() {
-  return {/*direct_threads=*/1024, /*has_prefetch=*/sizeof(T) == 4};
+  return {/*direct_threads=*/1024, /*has_prefetch=*/sizeof(T) == 4,
+          /*has_single=*/true};
 }
 
 // blocks == 0 of the plan: not for these kernels.
