@@ -289,7 +289,7 @@ cudaError_t LaunchNorm(const NormShape& shape, NormData<T, S> data,
   if constexpr (sizeof(T) < 8) {
     if (HasAligned<kKind>(data, shape.n)) {
       AlignedLimits limits;
-      limits.has_single = true;
+      limits.has_single = sizeof(T) == 4;
       const AlignedPlan plan = PlanAligned(shape.rows, shape.n / kVecWidth<T>,
                                            shape.capability, limits);
       if (plan.blocks > 0) {
