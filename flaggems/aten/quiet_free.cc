@@ -22,20 +22,29 @@ void Free(const c10::Storage& storage) {
 
 }  // namespace
 
-void FreeQuietly(std::vector<c10::IValue> values) noexcept {
+void FreeQuietly(std::vector<c10::IValue> values,
+                 std::vector<c10::Storage> storages) noexcept {
   try {
-    std::vector<c10::Storage> storages;
     VisitTensors(values, [&](const at::Tensor& tensor) {
-      if (!tensor.has_storage()) return;
-      const bool known = std::any_of(
-          storages.begin(), storages.end(), [&](const c10::Storage& other) {
-            return other.unsafeGetStorageImpl() ==
-                   tensor.storage().unsafeGetStorageImpl();
-          });
-      if (!known) storages.push_back(tensor.storage());
+      if (tensor.has_storage()) storages.push_back(tensor.storage());
     });
     values.clear();
+    // One of each.
+    const auto impl = [](const c10::Storage& storage) {
+      return storage.unsafeGetStorageImpl();
+    };
+    std::sort(storages.begin(), storages.end(),
+              [&](const c10::Storage& a, const c10::Storage& b) {
+                return impl(a) < impl(b);
+              });
+    storages.erase(
+        std::unique(storages.begin(), storages.end(),
+                    [&](const c10::Storage& a, const c10::Storage& b) {
+                      return impl(a) == impl(b);
+                    }),
+        storages.end());
     for (const c10::Storage& storage : storages) {
+      if (!storage) continue;
       if (storage.use_count() > 1) continue;
       try {
         Free(storage);

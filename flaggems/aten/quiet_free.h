@@ -2,6 +2,7 @@
 #define FLAGGEMS_ATEN_QUIET_FREE_H_
 
 #include <ATen/core/ivalue.h>
+#include <c10/core/Storage.h>
 
 #include <vector>
 
@@ -11,7 +12,9 @@ namespace flaggems {
 // records events, which fails where the device has failed: torch's allocators
 // then throw, and out of a destructor that ends the program. Here it only leaks
 // the memory. Tensors that somebody else holds, too, are left to them.
-void FreeQuietly(std::vector<c10::IValue> values) noexcept;
+// The same of the memory that `storages` are.
+void FreeQuietly(std::vector<c10::IValue> values,
+                 std::vector<c10::Storage> storages = {}) noexcept;
 
 }  // namespace flaggems
 

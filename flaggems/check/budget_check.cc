@@ -53,8 +53,17 @@ thread_local int depth = 0;
 }  // namespace
 
 BudgetCheck::~BudgetCheck() {
-  // Of a call on a device they may be page-locked copies that a stream wrote.
-  if (!on_host_) FreeQuietly(std::move(arguments_));
+  if (!on_host_) {
+    // They may be page-locked copies that a stream wrote.
+    std::vector<c10::Storage> copied;
+    if (before_) {
+      for (const CopiedRange& range : before_->ranges()) {
+        copied.push_back(range.storage);
+      }
+      before_.reset();
+    }
+    FreeQuietly(std::move(arguments_), std::move(copied));
+  }
   if (!entered_) return;
   if (--depth == 0) threads_inside.fetch_sub(1, std::memory_order_acq_rel);
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "flaggems/aten/device_failure.h"
 #include "flaggems/aten/quiet_free.h"
 #include "flaggems/aten/snapshot.h"
 #include "flaggems/aten/status_of_exception.h"
@@ -56,7 +57,7 @@ class HostCopyScreen final : public Screen {
     copies.insert(copies.end(), outputs_.begin(), outputs_.end());
     after_.clear();
     outputs_.clear();
-    FreeQuietly(std::move(copies));
+    Free(std::move(copies));
     calls_under_way.fetch_sub(1, std::memory_order_relaxed);
     bytes_under_way.fetch_sub(bytes_, std::memory_order_relaxed);
   }
@@ -161,15 +162,24 @@ class HostCopyScreen final : public Screen {
     }
   }
 
-  // Of copies that two streams use.
-  static void Free(Snapshot&& copies) {
+  // Of copies that two streams use. On a device that has failed they are
+  // leaked: torch's allocator does not survive an error in the middle of a
+  // free.
+  void Free(std::vector<c10::IValue> values) const {
+    if (DeviceFailure(copy_stream_.device())) {
+      static_cast<void>(new std::vector<c10::IValue>(std::move(values)));
+      return;
+    }
+    FreeQuietly(std::move(values));
+  }
+  void Free(Snapshot&& copies) const {
     std::vector<c10::IValue> values;
     {
       // What it knows of them goes first.
       Snapshot gone = std::move(copies);
       values = std::move(gone).TakeArguments();
     }
-    FreeQuietly(std::move(values));
+    Free(std::move(values));
   }
 
   // `results` are the outputs and the arguments `reached`.

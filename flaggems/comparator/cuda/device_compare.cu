@@ -26,49 +26,121 @@ struct Scratch {
   alignas(256) DeviceComparison parts[kMaxBlocks];
 };
 
-struct Words {
-  static constexpr int kCount = sizeof(DeviceComparison) / sizeof(unsigned);
-  static_assert(sizeof(DeviceComparison) == kCount * sizeof(unsigned), "");
-  unsigned x[kCount];
-};
+// ---- Merging: Merge() of comparison.h, field by field, by all warps of a
+// block at once. To merge whole comparisons lane by lane would take longer than
+// most comparisons.
 
-__device__ Words WordsOf(const DeviceComparison& part) {
-  Words words;
-  memcpy(&words, &part, sizeof(words));
-  return words;
+__device__ int64_t ShuffleDown(int64_t x, int step) {
+  return __shfl_down_sync(~0u, static_cast<long long>(x), step);
+}
+__device__ double ShuffleDown(double x, int step) {
+  return __shfl_down_sync(~0u, x, step);
+}
+__device__ Int128 ShuffleDown(Int128 x, int step) {
+  const auto low = static_cast<int64_t>(x);
+  const auto high = static_cast<int64_t>(x >> 64);
+  return static_cast<Int128>(ShuffleDown(high, step)) << 64 |
+         static_cast<Int128>(static_cast<uint64_t>(ShuffleDown(low, step)));
 }
 
-__device__ DeviceComparison ComparisonOf(const Words& words) {
-  DeviceComparison part;
-  memcpy(&part, &words, sizeof(part));
-  return part;
-}
-
-// Of all lanes, in lane 0.
-__device__ DeviceComparison MergeWarp(DeviceComparison part) {
-#pragma unroll 1
-  for (int step = kWarp / 2; step > 0; step /= 2) {
-    Words words = WordsOf(part);
+// Of all parts, in lane 0; every lane calls it. get(part) is the field.
+template <typename T, typename Get, typename Op>
+__device__ T MergeField(const DeviceComparison* parts, int lane, Get get,
+                        Op op) {
+  T x = get(parts[lane]);
 #pragma unroll
-    for (unsigned& x : words.x) x = __shfl_down_sync(~0u, x, step);
-    part = Merge(part, ComparisonOf(words));
+  for (int i = 1; i < kWarps; ++i) x = op(x, get(parts[lane + i * kWarp]));
+#pragma unroll
+  for (int step = kWarp / 2; step > 0; step /= 2) {
+    x = op(x, ShuffleDown(x, step));
   }
-  return part;
+  return x;
 }
 
-// Of all threads, in thread 0.
-__device__ DeviceComparison MergeBlock(DeviceComparison part) {
-  __shared__ Words warps[kWarps];
-  part = MergeWarp(part);
-  __syncthreads();  // of an earlier call
-  if (threadIdx.x % kWarp == 0) warps[threadIdx.x / kWarp] = WordsOf(part);
-  __syncthreads();
-  if (threadIdx.x < kWarp) {
-    part = MergeWarp(threadIdx.x < kWarps ? ComparisonOf(warps[threadIdx.x])
-                                          : DeviceComparison());
-  }
-  return part;
+struct Score {
+  double score;
+  int64_t position;
+};
+__device__ Score ShuffleDown(Score x, int step) {
+  return {ShuffleDown(x.score, step), ShuffleDown(x.position, step)};
 }
+
+// Into *merged, of kThreads parts. Other threads read it after a barrier.
+__device__ void MergeParts(const DeviceComparison* parts,
+                           DeviceComparison* merged) {
+  using internal_comparison::First;
+  using internal_comparison::Larger;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const bool leads = lane == 0;
+  PartialComparison& all = merged->partial;
+  const auto sum = [](auto a, auto b) { return a + b; };
+  const auto larger = [](double a, double b) { return Larger(a, b); };
+#define FG_MERGE_(T, field, op)                                               \
+  {                                                                           \
+    const T x = MergeField<T>(                                                \
+        parts, lane,                                                          \
+        [](const DeviceComparison& part) -> T { return part.partial.field; }, \
+        op);                                                                  \
+    if (leads) all.field = static_cast<decltype(all.field)>(x);               \
+  }
+  switch (static_cast<int>(threadIdx.x) / kWarp) {
+    case 0:
+      FG_MERGE_(int64_t, numel, sum)
+      FG_MERGE_(int64_t, finite_numbers, sum)
+      break;
+    case 1:
+      FG_MERGE_(int64_t, value_mismatches, sum)
+      FG_MERGE_(int64_t, special_mismatches, sum)
+      break;
+    case 2: {
+      FG_MERGE_(int64_t, want_nans, sum)
+      FG_MERGE_(int64_t, flushed, sum)
+      break;
+    }
+    case 3:
+      FG_MERGE_(double, max_abs_diff, larger)
+      FG_MERGE_(double, max_rel_diff, larger)
+      break;
+    case 4: {
+      const Score worst = MergeField<Score>(
+          parts, lane,
+          [](const DeviceComparison& part) -> Score {
+            return {part.partial.score, part.partial.worst_score};
+          },
+          [](const Score& a, const Score& b) -> Score {
+            if (a.score == b.score) {
+              return {a.score, First(a.position, b.position)};
+            }
+            return a.score > b.score ? a : b;
+          });
+      if (leads) {
+        all.score = worst.score;
+        all.worst_score = worst.position;
+      }
+      break;
+    }
+    case 5: {
+      FG_MERGE_(int64_t, first_special,
+                [](int64_t a, int64_t b) { return First(a, b); })
+      const auto either = [](int64_t a, int64_t b) { return a | b; };
+      FG_MERGE_(int64_t, nan_mismatch, either)
+      const int64_t nonzero = MergeField<int64_t>(
+          parts, lane,
+          [](const DeviceComparison& part) { return part.got_nonzero; },
+          either);
+      if (leads) merged->got_nonzero = nonzero;
+      break;
+    }
+    case 6:
+      FG_MERGE_(Int128, ulp_errors, sum)
+      break;
+    case 7:
+      FG_MERGE_(Int128, ulp_error_squares, sum)
+      break;
+  }
+#undef FG_MERGE_
+}
+static_assert(kWarps == 8, "MergeParts() has work for eight warps");
 
 __device__ void Deliver(const DeviceComparison& part, DeviceComparison* result,
                         uint32_t* done) {
@@ -79,10 +151,26 @@ __device__ void Deliver(const DeviceComparison& part, DeviceComparison* result,
   *static_cast<volatile uint32_t*>(done) = 1;
 }
 
+// Past the first level of the cache, which does not see other processors.
+__device__ DeviceComparison ReadPart(const DeviceComparison* from) {
+  constexpr int kWords = sizeof(DeviceComparison) / sizeof(uint4);
+  static_assert(sizeof(DeviceComparison) == kWords * sizeof(uint4), "");
+  uint4 words[kWords];
+#pragma unroll
+  for (int w = 0; w < kWords; ++w) {
+    words[w] = __ldcg(reinterpret_cast<const uint4*>(from) + w);
+  }
+  DeviceComparison part;
+  memcpy(&part, words, sizeof(part));
+  return part;
+}
+
 template <typename Walk>
 __global__ void __launch_bounds__(kThreads, Walk::kBlocksPerProcessor)
     CompareKernel(const __grid_constant__ Walk walk, Scratch* scratch,
                   DeviceComparison* result, uint32_t* done) {
+  __shared__ DeviceComparison parts[kThreads];
+  __shared__ DeviceComparison merged;
   __shared__ BlockMaxima maxima;
   __shared__ bool is_last;
   if (threadIdx.x == 0) {
@@ -95,36 +183,38 @@ __global__ void __launch_bounds__(kThreads, Walk::kBlocksPerProcessor)
   walk.Prepare(blockIdx.x, static_cast<int>(threadIdx.x), &maxima);
   __syncthreads();
   if (threadIdx.x == 0) Push(maxima);
-  DeviceComparison part = MergeBlock(
-      walk.Walk(blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x), &maxima));
+  parts[threadIdx.x] =
+      walk.Walk(blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x), &maxima);
+  __syncthreads();
+  MergeParts(parts, &merged);
+  __syncthreads();
   if (gridDim.x == 1) {
     if (threadIdx.x == 0) {
       scratch->maxima = {0, 0, 0};
-      Deliver(part, result, done);
+      Deliver(merged, result, done);
     }
     return;
   }
   if (threadIdx.x == 0) {
-    scratch->parts[blockIdx.x] = part;
+    scratch->parts[blockIdx.x] = merged;
     __threadfence();
     is_last = atomicAdd(&scratch->finished, 1u) == gridDim.x - 1;
   }
   __syncthreads();
   if (!is_last) return;
   __threadfence();
-  part = DeviceComparison();
+  DeviceComparison part;
   for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreads) {
-    Words words;
-    const auto* from = reinterpret_cast<const unsigned*>(&scratch->parts[i]);
-    // Past the first level of the cache, which does not see other processors.
-    for (int w = 0; w < Words::kCount; ++w) words.x[w] = __ldcg(from + w);
-    part = Merge(part, ComparisonOf(words));
+    part = Merge(part, ReadPart(&scratch->parts[i]));
   }
-  part = MergeBlock(part);
+  parts[threadIdx.x] = part;
+  __syncthreads();
+  MergeParts(parts, &merged);
+  __syncthreads();
   if (threadIdx.x == 0) {
     scratch->finished = 0;
     scratch->maxima = {0, 0, 0};
-    Deliver(part, result, done);
+    Deliver(merged, result, done);
   }
 }
 

@@ -422,15 +422,28 @@ __device__ __forceinline__ Compute<T> MulGeluTanhSigmoid(Compute<T> v,
   }
 }
 
-// x sigmoid(u), in float32 with the formula and the error of torch's kernel:
-// the other takes 8 % more time than the memory.
+// x sigmoid(u). In float32 u has a second part, what rounding its products took
+// off, for the exponential has the error of u times u; with
+// MulGeluTanhSigmoid(), whose u is double, it takes 8 % more time than the
+// memory.
 template <typename T>
 __device__ __forceinline__ Compute<T> GeluByTanh(Compute<T> x) {
   if constexpr (std::is_same<T, float>::value) {
-    const float half = 0.5f * static_cast<float>(kGeluTanhScale);
-    const float u =
-        half * (x + static_cast<float>(kGeluTanhCubic) * (x * x * x));
-    return 0.5f * x * (1.0f + tanhf(u));
+    constexpr float kFar = 12.9625f;  // beyond it the exponential is 0 or inf
+    constexpr float kScale = static_cast<float>(kGeluTanhScale);
+    constexpr float kScaleLow = static_cast<float>(kGeluTanhScale - kScale);
+    const float near = copysignf(AtMost(fabsf(x), kFar), x);
+    const float line = kScale * near;
+    const float rest = fmaf(kScaleLow, near, fmaf(kScale, near, -line));
+    const float cubic =
+        fmaf(static_cast<float>(kGeluTanhCubic), near * near, 1.0f);
+    const float u = line * cubic;
+    const float low = fmaf(rest, cubic, fmaf(line, cubic, -u));
+    const float e = expf(-u);
+    // An infinity times 0 is no number, and what is near it must not become
+    // one.
+    const float fine = e < 3.4028e38f ? fmaf(-low, e, e) : e;
+    return x / (1.0f + fine);
   } else {
     return MulGeluTanhSigmoid<T>(x, x);
   }
