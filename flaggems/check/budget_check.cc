@@ -139,23 +139,8 @@ Judgement BudgetCheck::TooLarge() const {
 Judgement BudgetCheck::Judge(absl::Span<const c10::IValue> outputs) {
   if (too_large_) return TooLarge();
   const KernelCall call = Call(outputs);
-  if (sample_ != nullptr) {
-    RowSample::Results after;
-    after.outputs.assign(outputs.begin(), outputs.end());
-    after.arguments = arguments_;
-    return JudgeSample(call, *sample_, *before_, after);
-  }
-  if (own_sample_) {
-    const auto judgement = StatusOrOf([&]() -> absl::StatusOr<Judgement> {
-      const auto after = own_sample_->After(outputs, arguments_);
-      if (!after.ok()) {
-        return Differs(Verdict::kFailShape,
-                       std::string(after.status().message()));
-      }
-      return JudgeSample(call, *own_sample_, *before_, *after);
-    });
-    return judgement.ok() ? *judgement : ErrorOf(judgement.status());
-  }
+  if (sample_ != nullptr) return JudgeSampledRows(call, *sample_);
+  if (own_sample_) return JudgeSample(call, *own_sample_, *before_);
   if (memory_limit_ > 0 && HasNumbers(row_) &&
       JudgingBytes(call) > memory_limit_) {
     // The rows differ from call to call, and are the same in every run.
@@ -171,14 +156,12 @@ Judgement BudgetCheck::JudgeException(const std::exception_ptr& exception) {
   if (absl::IsResourceExhausted(thrown))
     return ErrorOf(thrown, Verdict::kErrorReference);
   // Whether rows of a call are refused says nothing of the call.
-  if (too_large_ || own_sample_ || sample_ != nullptr) return TooLarge();
+  if (!IsWhole()) return TooLarge();
   return JudgeThrow(Call({}), thrown);
 }
 
 absl::StatusOr<Recomputed> BudgetCheck::Recompute() {
-  if (too_large_ || own_sample_ || sample_ != nullptr) {
-    return absl::UnimplementedError(TooLarge().message);
-  }
+  if (!IsWhole()) return absl::UnimplementedError(TooLarge().message);
   // Written by the reference if it writes: nobody looks at them afterwards.
   Recomputed result;
   result.arguments = AllWithOwnLists(before_->arguments());

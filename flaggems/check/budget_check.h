@@ -46,6 +46,10 @@ class BudgetCheck final : public CallCheck {
  private:
   absl::Status PrepareRows(absl::Span<const c10::IValue> arguments);
   Judgement TooLarge() const;
+  // What was kept is the call, not rows of it or nothing.
+  bool IsWhole() const {
+    return !too_large_ && !own_sample_ && sample_ == nullptr;
+  }
   KernelCall Call(absl::Span<const c10::IValue> outputs) const;
 
   const JudgedOp& op_;

@@ -20,7 +20,6 @@
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/visit_tensors.h"
 #include "flaggems/core/split_mix.h"
-#include "flaggems/core/status_macros.h"
 #include "flaggems/judge/contract.h"
 #include "flaggems/judge/flat_values.h"
 #include "flaggems/judge/judge_call.h"
@@ -319,11 +318,10 @@ std::vector<int64_t> ChooseStarts(int64_t size, int64_t runs, int64_t run,
 }
 
 // A change of what the kernel must not write.
-std::optional<Judgement> ChangedArgument(const KernelCall& call,
-                                         const Snapshot& before, Values after) {
-  for (size_t i = 0; i < after.size(); ++i) {
-    const at::Tensor* const now = TensorAt(after, i);
-    const at::Tensor* const then = TensorAt(before.arguments(), i);
+std::optional<Judgement> ChangedArgument(const KernelCall& call) {
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const at::Tensor* const now = TensorAt(call.arguments, i);
+    const at::Tensor* const then = TensorAt(call.before.arguments(), i);
     if (call.op.writable[i] || now == nullptr || then == nullptr ||
         !IsPlainTensor(*now) || now->sizes() != then->sizes()) {
       continue;
@@ -484,17 +482,31 @@ void RowSample::Describe(Judgement& judgement) const {
                   " judged");
 }
 
-Judgement JudgeSample(const KernelCall& call, const RowSample& sample,
-                      const Snapshot& before, const RowSample::Results& after) {
-  KernelCall rows = {call.op,         call.reference, call.row,     before,
-                     after.arguments, after.outputs,  call.on_host, call.alone};
+Judgement JudgeSampledRows(KernelCall rows, const RowSample& sample) {
   rows.is_sample = true;
   Judgement judgement = JudgeCall(rows);
-  if (auto changed = ChangedArgument(call, before, after.arguments)) {
+  if (auto changed = ChangedArgument(rows)) {
     if (IsWorse(*changed, judgement)) judgement = *std::move(changed);
   }
   sample.Describe(judgement);
   return judgement;
+}
+
+Judgement JudgeSample(const KernelCall& call, const RowSample& sample,
+                      const Snapshot& before) {
+  const auto judgement = StatusOrOf([&]() -> absl::StatusOr<Judgement> {
+    const absl::StatusOr<RowSample::Results> after =
+        sample.After(call.outputs, call.arguments);
+    if (!after.ok()) {
+      return Differs(Verdict::kFailShape,
+                     std::string(after.status().message()));
+    }
+    return JudgeSampledRows(
+        {call.op, call.reference, call.row, before, after->arguments,
+         after->outputs, call.on_host, call.alone},
+        sample);
+  });
+  return judgement.ok() ? *judgement : ErrorOf(judgement.status());
 }
 
 std::optional<Judgement> JudgeRows(const KernelCall& call, int64_t memory_limit,
@@ -503,19 +515,11 @@ std::optional<Judgement> JudgeRows(const KernelCall& call, int64_t memory_limit,
       RowSample::Choose(call.op, call.before.arguments(), memory_limit, seed);
   if (!sample) return std::nullopt;
   if (auto broken = BrokenMemory(call)) return broken;
-  const auto judgement = StatusOrOf([&]() -> absl::StatusOr<Judgement> {
-    const absl::StatusOr<RowSample::Results> after =
-        sample->After(call.outputs, call.arguments);
-    if (!after.ok()) {
-      return Differs(Verdict::kFailShape,
-                     std::string(after.status().message()));
-    }
-    FG_ASSIGN_OR_RETURN(
-        const Snapshot before,
-        Snapshot::Take(sample->Arguments(call.before.arguments())));
-    return JudgeSample(call, *sample, before, *after);
+  const auto before = StatusOrOf([&]() -> absl::StatusOr<Snapshot> {
+    return Snapshot::Take(sample->Arguments(call.before.arguments()));
   });
-  return judgement.ok() ? *judgement : ErrorOf(judgement.status());
+  if (!before.ok()) return ErrorOf(before.status());
+  return JudgeSample(call, *sample, *before);
 }
 
 }  // namespace flaggems

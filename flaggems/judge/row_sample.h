@@ -85,10 +85,13 @@ class RowSample {
 std::optional<Judgement> JudgeRows(const KernelCall& call, int64_t memory_limit,
                                    uint64_t seed);
 
-// Judges a sample of a call: `before` are RowSample::Arguments(), copied;
-// `after` what After() says of the call.
+// Judges a sample of a call: `before` are RowSample::Arguments(), copied before
+// the kernel ran.
 Judgement JudgeSample(const KernelCall& call, const RowSample& sample,
-                      const Snapshot& before, const RowSample::Results& after);
+                      const Snapshot& before);
+
+// The same where all of `rows` is rows already.
+Judgement JudgeSampledRows(KernelCall rows, const RowSample& sample);
 
 }  // namespace flaggems
 

@@ -215,7 +215,7 @@ TEST(RowsTest, AChangedArgumentIsFoundInItsRows) {
   const auto before =
       Snapshot::Take(sample->Arguments(call.before.arguments()));
   ASSERT_TRUE(before.ok());
-  const Judgement judgement = JudgeSample(call, *sample, *before, *after);
+  const Judgement judgement = JudgeSample(call, *sample, *before);
   EXPECT_EQ(judgement.verdict, Verdict::kFailArgument);
   EXPECT_THAT(judgement.message, testing::HasSubstr("argument other"));
 }

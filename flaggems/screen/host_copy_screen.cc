@@ -77,10 +77,15 @@ class HostCopyScreen final : public Screen {
       Hold(results.nbytes());
       const absl::Status copied = StatusOrOf(
           [&] { return CopyToHost(results, outputs.size(), reached); });
-      Free(std::move(results));
+      std::vector<c10::IValue> used = TensorsOf(std::move(results));
+      if (copied.ok()) {
+        for (c10::IValue& value : TensorsOf(*std::move(device_before_))) {
+          used.push_back(std::move(value));
+        }
+        device_before_.reset();
+      }
+      Free(std::move(used));
       FG_RETURN_IF_ERROR(copied);
-      Free(*std::move(device_before_));
-      device_before_.reset();
       return true;
     });
   }
@@ -172,14 +177,10 @@ class HostCopyScreen final : public Screen {
     }
     FreeQuietly(std::move(values));
   }
-  void Free(Snapshot&& copies) const {
-    std::vector<c10::IValue> values;
-    {
-      // What it knows of them goes first.
-      Snapshot gone = std::move(copies);
-      values = std::move(gone).TakeArguments();
-    }
-    Free(std::move(values));
+  // All that is left of the copies: what the snapshot knows of them is gone.
+  static std::vector<c10::IValue> TensorsOf(Snapshot&& copies) {
+    Snapshot gone = std::move(copies);
+    return std::move(gone).TakeArguments();
   }
 
   // `results` are the outputs and the arguments `reached`.

@@ -6,6 +6,7 @@
 #include "flaggems/comparator/cuda/device_compare_launch.h"
 #include "flaggems/comparator/cuda/device_plan.h"
 #include "flaggems/comparator/cuda/device_walk.h"
+#include "flaggems/comparator/cuda/processors.h"
 
 namespace flaggems {
 namespace {
@@ -242,12 +243,8 @@ struct Launcher {
 
   template <typename Walk>
   void operator()(const Walk& walk) {
-    int device = 0;
     int processors = 0;
-    error = cudaGetDevice(&device);
-    if (error != cudaSuccess) return;
-    error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount,
-                                   device);
+    error = Processors(&processors);
     if (error != cudaSuccess) return;
     const int all = processors * Walk::kBlocksPerProcessor;
     const int64_t most = all < kMaxBlocks ? all : kMaxBlocks;
