@@ -55,12 +55,12 @@ void SelectCarefully(const at::Tensor& x) {
 std::vector<Case> Cases() {
   const std::string illegal = "CUDA error 700, a kernel read or wrote memory";
   const std::string assertion = "CUDA error 710, an assertion";
-  // Not with a reference on the CPU: a copy that two streams used is freed on
-  // the failed device before anybody knows, after which torch's allocator ends
-  // the process at the program's next allocation there.
   return {
       {"Address", ReferencePlace::kDevice, &WriteNowhere, illegal},
       {"Assertion", ReferencePlace::kDevice, &SelectBeyondTheEnd, assertion},
+      {"AddressJudgedOnHost", ReferencePlace::kCpu, &WriteNowhere, illegal},
+      {"AssertionJudgedOnHost", ReferencePlace::kCpu, &SelectBeyondTheEnd,
+       assertion},
       {"Reference", ReferencePlace::kDevice, &SelectCarefully, assertion},
   };
 }

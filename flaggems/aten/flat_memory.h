@@ -20,7 +20,7 @@ namespace flaggems {
 // error.
 at::Tensor EmptyFlat(int64_t numel, c10::ScalarType type, c10::Device device);
 
-// Bytes of one device to be copied there.
+// Bytes of one device to be copied there, or to the host.
 struct DeviceCopy {
   const void* from;
   void* to;
@@ -35,6 +35,10 @@ class DeviceCopier {
   // what the device says.
   virtual void Copy(absl::Span<const DeviceCopy> copies,
                     c10::Device device) const = 0;
+  // The same to page-locked memory of the host. Its allocator is not told: who
+  // frees it, or the device's memory, first knows that the copies are done.
+  virtual void CopyToHost(absl::Span<const DeviceCopy> copies,
+                          c10::Device device) const = 0;
 };
 
 // The one for this type of device; null if none was linked. `copier` outlives

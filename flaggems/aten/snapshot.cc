@@ -20,6 +20,12 @@ namespace {
 using Ranges = absl::flat_hash_map<const c10::StorageImpl*, CopiedRange>;
 
 void Reach(const at::Tensor& tensor, int64_t margin, Ranges& ranges) {
+  if (tensor.numel() == 0) {
+    // Reaches nothing, whatever its offset, which may lie outside the storage.
+    ranges.try_emplace(tensor.storage().unsafeGetStorageImpl(),
+                       CopiedRange{tensor.storage(), nullptr, 0, 0, {}});
+    return;
+  }
   const int64_t item = static_cast<int64_t>(tensor.element_size());
   const int64_t first = tensor.storage_offset() * item;
   int64_t begin = first;
@@ -36,7 +42,7 @@ void Reach(const at::Tensor& tensor, int64_t margin, Ranges& ranges) {
   const auto [it, inserted] =
       ranges.try_emplace(tensor.storage().unsafeGetStorageImpl());
   CopiedRange& range = it->second;
-  if (inserted) {
+  if (inserted || range.begin == range.end) {
     range = {tensor.storage(), nullptr, begin, end, {}};
   } else {
     range.begin = std::min(range.begin, begin);
@@ -59,6 +65,7 @@ class DeviceCopies {
  public:
   // False: nothing on its device makes them together.
   bool Add(const CopiedRange& range) {
+    if (range.storage.device().is_cpu()) return false;
     const DeviceCopier* const copier =
         DeviceCopierFor(range.storage.device().type());
     if (copier == nullptr || (device_ && *device_ != range.storage.device())) {
@@ -71,8 +78,14 @@ class DeviceCopies {
     return true;
   }
 
-  void Make() const {
-    if (device_) DeviceCopierFor(device_->type())->Copy(copies_, *device_);
+  void Make(CopyPlace place) const {
+    if (!device_) return;
+    const DeviceCopier* const copier = DeviceCopierFor(device_->type());
+    if (place == CopyPlace::kDevice) {
+      copier->Copy(copies_, *device_);
+    } else {
+      copier->CopyToHost(copies_, *device_);
+    }
   }
 
  private:
@@ -94,7 +107,7 @@ void Copy(CopiedRange& range, CopyPlace place, DeviceCopies& later) {
   }
   range.data = range.storage.data();
   if (size == 0) return;
-  if (place == CopyPlace::kDevice && !from.is_cpu() && later.Add(range)) return;
+  if (place != CopyPlace::kHost && later.Add(range)) return;
   if (from.is_cpu()) {
     std::memcpy(range.copy.mutable_data_ptr(),
                 static_cast<const char*>(range.storage.data()) + range.begin,
@@ -113,8 +126,10 @@ at::Tensor OnCopy(const at::Tensor& tensor, const Ranges& ranges) {
       c10::Storage(range.copy.storage()), keys, tensor.dtype());
   c10::TensorImpl* impl = copy.unsafeGetTensorImpl();
   const int64_t item = static_cast<int64_t>(tensor.element_size());
+  const int64_t offset = tensor.storage_offset() - range.begin / item;
+  // Only an empty tensor may lie before the range.
   impl->set_sizes_and_strides(tensor.sizes(), tensor.strides(),
-                              tensor.storage_offset() - range.begin / item);
+                              std::max<int64_t>(0, offset));
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
     impl->set_wrapped_number(true);
   }
@@ -277,6 +292,13 @@ int64_t Extent(const at::Tensor& tensor) {
   return last + 1;
 }
 
+bool LiesInStorage(const at::Tensor& tensor) {
+  return tensor.numel() == 0 ||
+         (tensor.storage_offset() + Extent(tensor)) *
+                 static_cast<int64_t>(tensor.element_size()) <=
+             static_cast<int64_t>(tensor.storage().nbytes());
+}
+
 int64_t BytesReached(absl::Span<const c10::IValue> values) {
   int64_t bytes = 0;
   VisitTensors(values, [&](const at::Tensor& tensor) {
@@ -298,16 +320,24 @@ absl::StatusOr<Snapshot> Snapshot::Take(absl::Span<const c10::IValue> arguments,
   return StatusOrOf([&]() -> absl::StatusOr<Snapshot> {
     Ranges ranges;
     bool plain = true;
+    bool inside = true;
     VisitTensors(arguments, [&](const at::Tensor& tensor) {
-      if (IsPlainTensor(tensor)) {
-        Reach(tensor, margin, ranges);
-      } else {
+      if (!IsPlainTensor(tensor)) {
         plain = false;
+      } else if (!LiesInStorage(tensor)) {
+        inside = false;
+      } else {
+        Reach(tensor, margin, ranges);
       }
     });
     if (!plain) {
       return absl::UnimplementedError(
           "an argument is not a plain strided tensor and cannot be copied");
+    }
+    if (!inside) {
+      return absl::UnimplementedError(
+          "an argument has elements outside its storage, which was resized, "
+          "and cannot be copied");
     }
     for (const c10::IValue& argument : arguments) {
       if (argument.isGenerator()) {
@@ -318,7 +348,7 @@ absl::StatusOr<Snapshot> Snapshot::Take(absl::Span<const c10::IValue> arguments,
     Snapshot snapshot;
     DeviceCopies later;
     for (auto& [impl, range] : ranges) Copy(range, place, later);
-    later.Make();
+    later.Make(place);
     snapshot.arguments_.reserve(arguments.size());
     for (const c10::IValue& argument : arguments) {
       snapshot.arguments_.push_back(CopyValue(argument, ranges, place));

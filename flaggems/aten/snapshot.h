@@ -29,12 +29,17 @@ struct CopiedRange {
 
 // Where copies lie: in host memory, or on the device of each tensor.
 // kHostLater: in host memory, page-locked for a CUDA device, into which the
-// copies of a device's tensors are only put into its current stream.
+// copies of a device's tensors are only put into its current stream. Whoever
+// frees either side first knows that this stream is done with them.
 enum class CopyPlace { kHost, kDevice, kHostLater };
 
 // Elements between the first and the last one of a tensor with plain memory,
 // those between that are not its own included.
 int64_t Extent(const at::Tensor& tensor);
+
+// Whether all elements of a tensor with plain memory lie in its storage, as
+// they do not once that was resized below them.
+bool LiesInStorage(const at::Tensor& tensor);
 
 // Bytes that a Snapshot of these copies at most: each tensor's extent.
 int64_t BytesReached(absl::Span<const c10::IValue> values);
@@ -55,7 +60,8 @@ class Snapshot {
   // Cost:    one copy of that range; from a device to the host (kHost) it waits
   //          for the current stream, else it is put into that stream.
   // Threads: safe, as long as nobody writes the tensors meanwhile.
-  // Errors:  kUnimplemented      a tensor without plain memory, or a generator
+  // Errors:  kUnimplemented      a tensor without plain memory or with elements
+  //                              outside its storage, or a generator
   //          kResourceExhausted  no memory for the copy
   //          kInternal           a copy that the device refused, with its text
   // Needs:   no autograd or wrapper above the current dispatch state: callers

@@ -53,6 +53,10 @@ std::vector<TensorCase> TensorCases() {
          return at::empty({0, 3});
        }},
       {"EmptySliceOfStorage", [] { return at::arange(10.).slice(0, 5, 5); }},
+      {"EmptyBehindItsStorage",
+       [] {
+         return at::empty({5, 0}).as_strided({5, 0}, {2, 2}, 1);
+       }},
       {"Half", [] { return at::arange(7.).to(at::kHalf).slice(0, 3); }},
       {"Bool", [] { return at::arange(7.) > 3; }},
       {"Complex",
@@ -135,6 +139,36 @@ TEST(SnapshotTest, SharedStorageOfTwoDtypesStaysShared) {
   EXPECT_TRUE(at::equal(at::imag(copies[1].toTensor()), at::full({5}, 9.f)));
 }
 
+// What an empty tensor says of its storage is no part of a range, whichever
+// argument comes first.
+TEST(SnapshotTest, EmptyTensorsReachNothingOfASharedStorage) {
+  const at::Tensor base = at::arange(1000.);
+  const at::Tensor empty = base.narrow(0, 10, 0);
+  const at::Tensor late = base.narrow(0, 900, 4);
+  for (const std::vector<c10::IValue>& arguments :
+       {std::vector<c10::IValue>{empty, late},
+        std::vector<c10::IValue>{late, empty}}) {
+    const auto snapshot = Snapshot::Take(arguments);
+    ASSERT_THAT(snapshot, IsOk());
+    EXPECT_LT(snapshot->nbytes(), 64);
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      EXPECT_TRUE(at::equal(snapshot->arguments()[i].toTensor(),
+                            arguments[i].toTensor()));
+    }
+  }
+}
+
+// As a shard's parameters are between two of its uses.
+TEST(SnapshotTest, RefusesElementsOutsideTheStorage) {
+  const at::Tensor x = at::ones({100});
+  x.storage().unsafeGetStorageImpl()->set_nbytes(0);
+  const auto snapshot = Snapshot::Take({x});
+  EXPECT_EQ(snapshot.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(snapshot.status().message()),
+              testing::HasSubstr("outside its storage"));
+  x.storage().unsafeGetStorageImpl()->set_nbytes(400);
+}
+
 TEST(SnapshotTest, CopiesOnlyTheReachedPartOfAStorage) {
   const at::Tensor base = at::zeros({1 << 20});
   const std::vector<c10::IValue> copies =
@@ -155,6 +189,7 @@ TEST(SnapshotTest, BytesReachedAreThoseThatAreCopied) {
       {big.narrow(0, 10, 5), 5 * 50 * 4},
       {at::zeros({1}).expand({1000}), 4},
       {at::zeros({0, 7}), 0},
+      {at::zeros({5, 0}).as_strided({5, 0}, {2, 2}, 9), 0},
       {at::zeros({}), 4},
   };
   for (const auto& c : kCases) {
@@ -208,6 +243,15 @@ TEST(SnapshotTest, CopiesFromADevice) {
       at::equal(copies[0].toTensor(), host.as_strided({3, 4}, {1, 6}, 2)));
   EXPECT_TRUE(at::equal(copies[1].toTensor(), host));
   EXPECT_TRUE(copies[2].toDevice().is_cpu());
+}
+
+TEST(SnapshotTest, CopiesNothingOfAnEmptyTensorOnADevice) {
+  const at::Tensor empty =
+      ToFakeDevice(at::ones({5, 0})).as_strided({5, 0}, {2, 2}, 1);
+  const int64_t copies_before = FakeDeviceToHostCopies();
+  const std::vector<c10::IValue> copies = SnapshotOf({empty});
+  EXPECT_EQ(FakeDeviceToHostCopies(), copies_before);
+  EXPECT_EQ(copies[0].toTensor().strides(), empty.strides());
 }
 
 TEST(SnapshotTest, RefusesWhatItCannotCopy) {

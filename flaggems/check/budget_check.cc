@@ -11,7 +11,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "flaggems/aten/quiet_free.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/visit_tensors.h"
 #include "flaggems/core/status_macros.h"
@@ -53,17 +52,6 @@ thread_local int depth = 0;
 }  // namespace
 
 BudgetCheck::~BudgetCheck() {
-  if (!on_host_) {
-    // They may be page-locked copies that a stream wrote.
-    std::vector<c10::Storage> copied;
-    if (before_) {
-      for (const CopiedRange& range : before_->ranges()) {
-        copied.push_back(range.storage);
-      }
-      before_.reset();
-    }
-    FreeQuietly(std::move(arguments_), std::move(copied));
-  }
   if (!entered_) return;
   if (--depth == 0) threads_inside.fetch_sub(1, std::memory_order_acq_rel);
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "flaggems/aten/guarded_allocator.h"
+#include "flaggems/aten/snapshot.h"
 #include "flaggems/aten/visit_tensors.h"
 #include "flaggems/judge/unread_results.h"
 
@@ -194,6 +195,14 @@ class ContractCheck {
         Differ(Verdict::kFailLayout, output,
                "a result of another layout than the reference's");
       }
+      return;
+    }
+    if (!LiesInStorage(got_tensor)) {
+      Report(
+          Verdict::kFailShape, output,
+          absl::StrCat("sizes and strides of ", TypeAndShape(got_tensor), ", ",
+                       StridesOf(got_tensor), " reach outside its memory of ",
+                       got_tensor.storage().nbytes(), " bytes"));
       return;
     }
     // Other devices lay out some results otherwise; only of contiguous

@@ -90,6 +90,17 @@ std::vector<ContractCase> Cases() {
        Verdict::kFailCount,
        "1 results"},
       {"None", exp, {x}, Giving({}), Verdict::kFailCount, "0 results"},
+      // Made by sizes alone, as a shape function does it.
+      {"LargerThanItsMemory",
+       exp,
+       {at::ones({1000})},
+       [](Values) -> Values {
+         const at::Tensor small = at::ones({10});
+         small.unsafeGetTensorImpl()->set_sizes_contiguous({1000});
+         return {small};
+       },
+       Verdict::kFailShape,
+       "reach outside its memory of 40 bytes"},
       {"UndefinedForATensor",
        exp,
        {x},

@@ -77,6 +77,17 @@ class CudaCopier final : public DeviceCopier {
     C10_CUDA_CHECK(LaunchDeviceWork(
         all, c10::cuda::getCurrentCUDAStream(device.index()).stream()));
   }
+
+  void CopyToHost(absl::Span<const DeviceCopy> copies,
+                  c10::Device device) const override {
+    const cudaStream_t stream =
+        c10::cuda::getCurrentCUDAStream(device.index()).stream();
+    for (const DeviceCopy& copy : copies) {
+      C10_CUDA_CHECK(cudaMemcpyAsync(copy.to, copy.from,
+                                     static_cast<size_t>(copy.nbytes),
+                                     cudaMemcpyDeviceToHost, stream));
+    }
+  }
 };
 
 [[maybe_unused]] const bool registered = [] {

@@ -11,8 +11,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "flaggems/aten/device_failure.h"
-#include "flaggems/aten/quiet_free.h"
 #include "flaggems/aten/snapshot.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/visit_tensors.h"
@@ -48,16 +46,8 @@ class HostCopyScreen final : public Screen {
   }
 
   ~HostCopyScreen() override {
-    // The device may still write the copies.
-    if (copied_ && !done_) Judged().IgnoreError();
-    // The copies are of two streams.
-    device_before_.reset();
-    std::vector<c10::IValue> copies = std::move(before_);
-    copies.insert(copies.end(), after_.begin(), after_.end());
-    copies.insert(copies.end(), outputs_.begin(), outputs_.end());
-    after_.clear();
-    outputs_.clear();
-    Free(std::move(copies));
+    // The device may still read and write the copies.
+    WaitForCopies().IgnoreError();
     calls_under_way.fetch_sub(1, std::memory_order_relaxed);
     bytes_under_way.fetch_sub(bytes_, std::memory_order_relaxed);
   }
@@ -70,22 +60,13 @@ class HostCopyScreen final : public Screen {
       std::vector<c10::IValue> values(outputs.begin(), outputs.end());
       for (const size_t i : reached) values.push_back(after_[i]);
       // Nobody knows when such a kernel has written the host's memory.
-      if (!IsOnDevice(values)) return false;
+      if (!IsOnDevice(values) || !LieInStorage(values)) return false;
       FG_ASSIGN_OR_RETURN(Snapshot results, Snapshot::Take(values, /*margin=*/0,
                                                            CopyPlace::kDevice));
       values.clear();
       Hold(results.nbytes());
-      const absl::Status copied = StatusOrOf(
-          [&] { return CopyToHost(results, outputs.size(), reached); });
-      std::vector<c10::IValue> used = TensorsOf(std::move(results));
-      if (copied.ok()) {
-        for (c10::IValue& value : TensorsOf(*std::move(device_before_))) {
-          used.push_back(std::move(value));
-        }
-        device_before_.reset();
-      }
-      Free(std::move(used));
-      FG_RETURN_IF_ERROR(copied);
+      device_after_ = std::move(results);
+      FG_RETURN_IF_ERROR(CopyToHost(outputs.size(), reached));
       return true;
     });
   }
@@ -95,14 +76,13 @@ class HostCopyScreen final : public Screen {
     if (done_ || !copied_) return true;
     const absl::StatusOr<bool> done =
         StatusOrOf([&]() -> absl::StatusOr<bool> { return copied_->query(); });
-    done_ = done.value_or(false);
+    if (done.value_or(false)) Finish();
     return done_ || !done.ok();
   }
 
   absl::StatusOr<std::optional<Judgement>> Judged() override {
     return StatusOrOf([&]() -> absl::StatusOr<std::optional<Judgement>> {
-      if (copied_ && !done_) copied_->synchronize();
-      done_ = true;
+      FG_RETURN_IF_ERROR(WaitForCopies());
       return std::nullopt;
     });
   }
@@ -116,6 +96,28 @@ class HostCopyScreen final : public Screen {
   }
 
  private:
+  // The device has come past the copies. It would be possible to leave them to
+  // its allocator before, which knows of streams; but on a device that failed
+  // meanwhile that does not survive the free of what two streams have used.
+  void Finish() {
+    done_ = true;
+    device_before_.reset();
+    device_after_.reset();
+  }
+
+  absl::Status WaitForCopies() {
+    if (done_ || !device_after_) return absl::OkStatus();
+    return StatusOrOf([&] {
+      if (copied_) {
+        copied_->synchronize();
+      } else {
+        copy_stream_.synchronize();
+      }
+      Finish();
+      return absl::OkStatus();
+    });
+  }
+
   void Hold(int64_t copied) {
     bytes_ += BytesHeld(copied);
     bytes_under_way.fetch_add(BytesHeld(copied), std::memory_order_relaxed);
@@ -156,49 +158,27 @@ class HostCopyScreen final : public Screen {
     return on_device;
   }
 
-  // The copies may be freed once copy_stream_ is past what it is given next.
-  void RecordUse(const Snapshot& copies) const {
-    const c10::impl::VirtualGuardImpl impl(copy_stream_.device_type());
-    for (const CopiedRange& range : copies.ranges()) {
-      if (range.copy.device() == copy_stream_.device()) {
-        impl.recordDataPtrOnStream(range.copy.storage().data_ptr(),
-                                   copy_stream_);
-      }
-    }
+  static bool LieInStorage(absl::Span<const c10::IValue> values) {
+    bool inside = true;
+    VisitTensors(values, [&](const at::Tensor& tensor) {
+      inside = inside && IsPlainTensor(tensor) && LiesInStorage(tensor);
+    });
+    return inside;
   }
 
-  // Of copies that two streams use. On a device that has failed they are
-  // leaked: torch's allocator does not survive an error in the middle of a
-  // free.
-  void Free(std::vector<c10::IValue> values) const {
-    if (DeviceFailure(copy_stream_.device())) {
-      static_cast<void>(new std::vector<c10::IValue>(std::move(values)));
-      return;
-    }
-    FreeQuietly(std::move(values));
-  }
-  // All that is left of the copies: what the snapshot knows of them is gone.
-  static std::vector<c10::IValue> TensorsOf(Snapshot&& copies) {
-    Snapshot gone = std::move(copies);
-    return std::move(gone).TakeArguments();
-  }
-
-  // `results` are the outputs and the arguments `reached`.
-  absl::Status CopyToHost(const Snapshot& results, size_t outputs,
-                          const std::vector<size_t>& reached) {
+  // device_after_ are the outputs and the arguments `reached`.
+  absl::Status CopyToHost(size_t outputs, const std::vector<size_t>& reached) {
     const c10::Device device = copy_stream_.device();
     c10::Event taken(device.type());
     taken.record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
     taken.block(copy_stream_);
-    RecordUse(*device_before_);
-    RecordUse(results);
     const c10::StreamGuard guard(copy_stream_);
     FG_ASSIGN_OR_RETURN(Snapshot before,
                         Snapshot::Take(device_before_->arguments(),
                                        /*margin=*/0, CopyPlace::kHostLater));
     before_ = std::move(before).TakeArguments();
     FG_ASSIGN_OR_RETURN(Snapshot after,
-                        Snapshot::Take(results.arguments(), /*margin=*/0,
+                        Snapshot::Take(device_after_->arguments(), /*margin=*/0,
                                        CopyPlace::kHostLater));
     copied_.emplace(device.type());
     copied_->record(copy_stream_);
@@ -215,6 +195,7 @@ class HostCopyScreen final : public Screen {
   const JudgedOp& op_;
   const c10::Stream copy_stream_;
   std::optional<Snapshot> device_before_;
+  std::optional<Snapshot> device_after_;
   std::vector<c10::IValue> before_;
   std::vector<c10::IValue> after_;
   std::vector<c10::IValue> outputs_;

@@ -70,8 +70,8 @@ class Screen {
   virtual int64_t bytes() const = 0;
 
   // Before Enqueue(), and after it was true: whether to destroy it gives memory
-  // back to the device. Then that neither waits for the device nor takes a lock
-  // but those of allocators, whether the device is done or not.
+  // back to the device. Then that takes no lock but those of allocators, and
+  // waits at most for the device.
   virtual bool holds_device_memory() const { return false; }
 };
 
