@@ -93,6 +93,26 @@ class DeviceCopies {
   std::vector<DeviceCopy> copies_;
 };
 
+// Makes the memory for copies that stay on their device.
+void AllocateThere(Ranges& ranges) {
+  std::optional<at::Device> device;
+  int64_t room = 0;
+  for (const auto& [impl, range] : ranges) {
+    const at::Device of_range = range.storage.device();
+    if (!device && !of_range.is_cpu()) device = of_range;
+    if (device == of_range) {
+      room += FlatArena::RoomFor(range.end - range.begin);
+    }
+  }
+  FlatArena arena(room, device.value_or(at::kCPU));
+  for (auto& [impl, range] : ranges) {
+    const at::Device of_range = range.storage.device();
+    const int64_t size = range.end - range.begin;
+    range.copy = device == of_range ? arena.Take(size, at::kByte)
+                                    : EmptyFlat(size, at::kByte, of_range);
+  }
+}
+
 void Copy(CopiedRange& range, CopyPlace place, DeviceCopies& later) {
   const int64_t size = range.end - range.begin;
   const at::Device from = range.storage.device();
@@ -100,10 +120,8 @@ void Copy(CopiedRange& range, CopyPlace place, DeviceCopies& later) {
   if (to_host_later && from.is_cuda()) {
     range.copy =
         at::empty({size}, at::TensorOptions(at::kByte).pinned_memory(true));
-  } else {
-    range.copy =
-        EmptyFlat(size, at::kByte,
-                  place == CopyPlace::kDevice ? from : at::Device(at::kCPU));
+  } else if (place != CopyPlace::kDevice) {
+    range.copy = EmptyFlat(size, at::kByte, at::kCPU);
   }
   range.data = range.storage.data();
   if (size == 0) return;
@@ -347,6 +365,7 @@ absl::StatusOr<Snapshot> Snapshot::Take(absl::Span<const c10::IValue> arguments,
     }
     Snapshot snapshot;
     DeviceCopies later;
+    if (place == CopyPlace::kDevice) AllocateThere(ranges);
     for (auto& [impl, range] : ranges) Copy(range, place, later);
     later.Make(place);
     snapshot.arguments_.reserve(arguments.size());

@@ -11,6 +11,7 @@
 #include "flaggems/aten/dtype_of.h"
 #include "flaggems/aten/op_traits_of.h"
 #include "flaggems/core/dtype.h"
+#include "flaggems/core/thread_id.h"
 #include "flaggems/judge/flat_values.h"
 #include "flaggems/policy/op_summary.h"
 
@@ -46,7 +47,7 @@ CallRecorder::CallRecorder(const CheckedOp& op, CheckRuntime& runtime,
   record_.device = DeviceOf(arguments);
   record_.inputs = DescribeInputs(arguments);
   record_.timestamp = session_->Now();
-  record_.thread = static_cast<uint64_t>(gettid());
+  record_.thread = ThreadId();
   const std::vector<bool>& writable = op_.judged.writable;
   for (size_t i = 0; i < writable.size(); ++i) {
     if (!writable[i]) continue;

@@ -89,7 +89,7 @@ std::unique_ptr<CallCheck> CheckedCall::MakeCheck(
   if (session_->tolerance_model() == ToleranceModel::kBudget) {
     auto check = std::make_unique<BudgetCheck>(
         op_.judged, std::move(reference),
-        session_->policy().BudgetFor(op_.judged.traits.key),
+        session_->policy().BudgetFor(op_.judged.traits.key, op_.budget),
         session_->memory_limit());
     budget_check_ = check.get();
     return check;
@@ -145,7 +145,8 @@ void CheckedCall::Judge(absl::Span<const c10::IValue> outputs) {
   if (taken_.screen != nullptr) {
     const absl::StatusOr<bool> enqueued = taken_.screen->Enqueue(outputs);
     if (enqueued.ok() && *enqueued) {
-      pending_ = session_->on_failure() == OnFailure::kLog;
+      pending_ = session_->on_failure() == OnFailure::kLog &&
+                 !taken_.screen->settled();
       if (!pending_) ConcludeScreened();
       return;
     }

@@ -14,6 +14,7 @@
 #include "flaggems/check/check_session.h"
 #include "flaggems/core/mutex.h"
 #include "flaggems/judge/kernel_call.h"
+#include "flaggems/policy/budget_table.h"
 #include "flaggems/policy/op_ledger.h"
 #include "flaggems/policy/op_traits.h"
 #include "flaggems/policy/pending_queue.h"
@@ -40,6 +41,8 @@ struct CheckedOp {
   // The operator as it is judged. Its reference is null if nothing can compute
   // calls again: they are SKIP(unsupported).
   JudgedOp judged;
+  // Of the table, without the rows of a session's own.
+  const BudgetRow& budget = FindBudget(judged.traits.key);
   // Of the results of all calls; its counts are those of the open session.
   std::unique_ptr<RoundingBias> bias = std::make_unique<RoundingBias>();
   std::unique_ptr<ScreenHints> screen_hints = std::make_unique<ScreenHints>();

@@ -35,6 +35,14 @@ TEST_F(ScreenedCallTest, AnAcceptedCallPassesWhenItIsReadyAndNotBefore) {
   EXPECT_THAT(sink_->records(), IsEmpty());
 }
 
+TEST_F(ScreenedCallTest, ASettledCallPassesAtOnce) {
+  Start();
+  screens_.Add().settled = true;
+  Call(OneTwoThree());
+  EXPECT_EQ(pending().pending(), 0);
+  EXPECT_EQ(Count(Verdict::kPass), 1);
+}
+
 TEST_F(ScreenedCallTest, TheNextCheckedCallCollectsVerdicts) {
   Start();
   screens_.Add();

@@ -30,6 +30,7 @@ namespace flaggems {
 struct Script {
   absl::StatusOr<bool> enqueued = true;
   std::atomic<bool> ready{true};
+  bool settled = false;
   absl::StatusOr<std::optional<Judgement>> accepted = Judgement{};
   absl::Status made;
   int64_t bytes = 100;  // negative: to ask for them throws bad_alloc
@@ -55,6 +56,7 @@ class ScriptedScreen final : public Screen {
     }
     return script_->enqueued;
   }
+  bool settled() const override { return script_->settled; }
   bool Ready() override { return script_->ready; }
   absl::StatusOr<std::optional<Judgement>> Judged() override {
     EXPECT_TRUE(CheckScope::active());

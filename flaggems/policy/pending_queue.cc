@@ -44,20 +44,17 @@ void PendingQueue::End(bool concluded) {
 }
 
 bool PendingQueue::StartAll(PendingCheck::WhenBusy when_busy) {
+  PendingCheck* next = nullptr;
   for (;;) {
-    PendingCheck* next = nullptr;
-    {
-      const MutexLock lock(&mutex_);
-      // Not if a fork() inside Start() made this the child.
-      if (concluder_ != std::this_thread::get_id()) return false;
-      if (started_ == items_.size()) return started_ > 0;
-      next = items_[started_].check.get();
-    }
-    const bool started = next->Start(when_busy);
+    const bool started = next != nullptr && next->Start(when_busy);
     const MutexLock lock(&mutex_);
+    // Not if a fork() inside Start() made this the child.
     if (concluder_ != std::this_thread::get_id()) return false;
-    if (!started) return started_ > 0;
-    ++started_;
+    if (started) ++started_;
+    if ((next != nullptr && !started) || started_ == items_.size()) {
+      return started_ > 0;
+    }
+    next = items_[started_].check.get();
   }
 }
 

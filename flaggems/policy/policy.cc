@@ -68,7 +68,11 @@ Tolerance Policy::ToleranceFor(const OpTraits& op,
 }
 
 BudgetRow Policy::BudgetFor(const OpKey& op) const {
-  return FindBudget(op, options_.rows);
+  return BudgetFor(op, FindBudget(op));
+}
+
+BudgetRow Policy::BudgetFor(const OpKey& op, const BudgetRow& shipped) const {
+  return options_.rows.empty() ? shipped : FindBudget(op, options_.rows);
 }
 
 bool Policy::Suppressed(const OpKey& op, absl::string_view dtype,

@@ -83,6 +83,9 @@ class Policy {
   // as long as the policy. Costs a look-up by name, so keep it for an operator
   // that is called often.
   BudgetRow BudgetFor(const OpKey& op) const;
+  // The same without a look-up, where the policy has no rows of its own;
+  // `shipped` is FindBudget(op).
+  BudgetRow BudgetFor(const OpKey& op, const BudgetRow& shipped) const;
 
   // Whether a FAIL is an accepted one (Suppressions::Find()): the call then
   // ends in kSkipSuppressed.

@@ -11,9 +11,12 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/match.h"
 #include "flaggems/aten/flat_memory.h"
 #include "flaggems/aten/status_of_exception.h"
+#include "flaggems/aten/visit_tensors.h"
 #include "flaggems/core/split_mix.h"
 #include "flaggems/core/status_macros.h"
 #include "flaggems/reference/device_widener.h"
@@ -64,7 +67,8 @@ at::Tensor FlatView(const at::Tensor& tensor) {
 // Copies of storages, each made once per element type.
 class StorageCopies {
  public:
-  explicit StorageCopies(const Options& options) : options_(options) {}
+  StorageCopies(const Options& options, absl::Span<const c10::IValue> arguments)
+      : options_(options), arena_(MakeArena(arguments, options)) {}
 
   at::Tensor Copy(const at::Tensor& tensor, bool negative) {
     const std::optional<c10::ScalarType> widened =
@@ -117,7 +121,9 @@ class StorageCopies {
       return it->second;
     }
     at::Tensor& wide = it->second =
-        EmptyFlat(flat.numel(), *widened, flat.device());
+        arena_ && arena_->device() == flat.device()
+            ? arena_->Take(flat.numel(), *widened)
+            : EmptyFlat(flat.numel(), *widened, flat.device());
     if (!flat.device().is_cpu()) {
       on_device_.push_back({flat, wide, options_.elements, negative,
                             options_.step, SeedOf(copies_.size())});
@@ -148,10 +154,36 @@ class StorageCopies {
     return wide;
   }
 
+  // For what is widened on the first argument's device, if that is none of the
+  // host.
+  static std::optional<FlatArena> MakeArena(
+      absl::Span<const c10::IValue> arguments, const Options& options) {
+    std::optional<c10::Device> device;
+    int64_t room = 0;
+    absl::InlinedVector<const void*, 8> seen;
+    VisitTensors(arguments, [&](const at::Tensor& tensor) {
+      if (!tensor.has_storage()) return;
+      if (!device) device = tensor.device();
+      const void* const storage = tensor.storage().unsafeGetStorageImpl();
+      if (tensor.device() != *device || absl::c_linear_search(seen, storage)) {
+        return;
+      }
+      seen.push_back(storage);
+      if (const auto widened = Widened(tensor.scalar_type(), options)) {
+        room += FlatArena::RoomFor(static_cast<int64_t>(
+            tensor.storage().nbytes() / tensor.element_size() *
+            c10::elementSize(*widened)));
+      }
+    });
+    if (!device || device->is_cpu()) return std::nullopt;
+    return std::make_optional<FlatArena>(room, *device);
+  }
+
   // Of the n-th copy.
   uint64_t SeedOf(size_t n) const { return SplitMix(options_.seed + n); }
 
   const Options& options_;
+  std::optional<FlatArena> arena_;
   std::map<Key, at::Tensor> copies_;
   std::vector<WidenRequest> on_device_;  // not done yet
 };
@@ -316,11 +348,11 @@ absl::StatusOr<std::vector<c10::IValue>> ReferenceArguments(
     const c10::FunctionSchema& schema, absl::Span<const c10::IValue> arguments,
     const ReferenceArgumentOptions& options) {
   return StatusOrOf([&]() -> absl::StatusOr<std::vector<c10::IValue>> {
-    StorageCopies copies(options);
+    StorageCopies copies(options, arguments);
     Options as_they_are;
     as_they_are.widen = false;
     as_they_are.copy = options.copy;
-    StorageCopies unwidened(as_they_are);
+    StorageCopies unwidened(as_they_are, {});
     const std::optional<FirstFloating> first = FirstFloatingOf(arguments);
     const bool has_tensor = HasTensor(arguments);
     std::vector<c10::IValue> result;

@@ -170,8 +170,9 @@ class CudaScreen final : public Screen {
   absl::StatusOr<bool> Enqueue(absl::Span<const c10::IValue> outputs) override {
     return StatusOrOf([&]() -> absl::StatusOr<bool> {
       const StreamIfOther guard(stream_);
-      const auto begun = std::chrono::steady_clock::now();
+      std::chrono::steady_clock::time_point begun;
       if (timed_) {
+        begun = std::chrono::steady_clock::now();
         begun_.emplace(c10::DeviceType::CUDA, c10::EventFlag::BACKEND_DEFAULT);
         begun_->record(stream_.unwrap());
       }
@@ -179,11 +180,12 @@ class CudaScreen final : public Screen {
           sample_ ? EnqueueRows(outputs) : EnqueueCall(outputs);
       // Judged at once, with the program's own results.
       if (enqueued.ok() && !*enqueued && !sample_) after_ = arguments_;
-      host_time_ = std::chrono::steady_clock::now() - begun;
+      if (timed_) host_time_ = std::chrono::steady_clock::now() - begun;
       return enqueued;
     });
   }
 
+  bool settled() const override { return !results_ && !shape_; }
   bool Ready() override { return IsDone(); }
 
   absl::StatusOr<std::optional<Judgement>> Judged() override {
@@ -567,6 +569,11 @@ class CudaScreenMaker final : public ScreenMaker {
     return StatusOrOf([&]() -> absl::StatusOr<std::unique_ptr<Screen>> {
       const c10::cuda::CUDAStream stream =
           c10::cuda::getCurrentCUDAStream(device->index());
+      if (HasNoNumbers(row.op_class) && !op.traits.is_mutable) {
+        return std::make_unique<CudaScreen>(
+            op, row, hints, arguments, std::nullopt,
+            Snapshot::Borrow(arguments), stream);
+      }
       const StreamIfOther guard(stream);
       std::optional<RowSample> sample;
       const int64_t bytes = memory.limit > 0 && !HasNoNumbers(row.op_class)
@@ -583,12 +590,9 @@ class CudaScreenMaker final : public ScreenMaker {
         return nullptr;
       }
       absl::StatusOr<Snapshot> before =
-          HasNoNumbers(row.op_class) && !op.traits.is_mutable
-              ? Snapshot::Borrow(arguments)
-          : sample
-              ? Snapshot::Take(sample->Arguments(arguments), /*margin=*/0,
-                               CopyPlace::kDevice)
-              : Snapshot::Take(arguments, /*margin=*/0, CopyPlace::kDevice);
+          sample ? Snapshot::Take(sample->Arguments(arguments), /*margin=*/0,
+                                  CopyPlace::kDevice)
+                 : Snapshot::Take(arguments, /*margin=*/0, CopyPlace::kDevice);
       if (absl::IsUnimplemented(before.status())) return nullptr;
       if (!before.ok()) return before.status();
       return std::make_unique<CudaScreen>(op, row, hints, arguments,

@@ -42,6 +42,10 @@ class Screen {
   virtual absl::StatusOr<bool> Enqueue(
       absl::Span<const c10::IValue> outputs) = 0;
 
+  // After Enqueue() was true: the call is right, which Judged() says without the
+  // device.
+  virtual bool settled() const { return false; }
+
   // Whether Judged() would not wait. Does not wait.
   virtual bool Ready() = 0;
 
