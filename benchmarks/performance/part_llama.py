@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import math
 import statistics
 from collections.abc import Callable
@@ -74,61 +75,49 @@ def _of_pairs(pairs: list[tuple[float, float]]) -> dict[str, Any]:
 def run_time_fraction(device: str, references: tuple[str, ...]) -> dict[str, Any]:
     """Forwards to which checks may add 5 %, in blocks by turns with native ones.
 
-    A round is one check, which stays enabled. Between its blocks nothing is
-    observed; what checks may use of that time, because it passes, and what a
-    kernel costs that is observed anew, is gone after the block's first forwards,
-    which are not timed. Nor is the wait for the last verdicts, so that a block
-    pays for those of the forwards before it and not for the last of its own.
-
-    An operator is covered if at least one of its calls was judged in the round;
-    those that a forward with every call checked cannot judge do not count.
+    A block is a run of its own: kernels are observed and the check is enabled
+    before its first forward. The first few are not timed, in which the caches of
+    the interpreter and of the dispatcher are filled anew; nor is the wait for the
+    last verdicts. An operator is covered if at least one of its calls in the block
+    was judged; those that a forward with every call checked cannot judge do not
+    count.
     """
     step = forward(device)
-    tiny = device == "cpu"
-    lead, steps, blocks, rounds = (1, 2, 2, 1) if tiny else (5, 10, 10, 3)
+    lead, steps, blocks = (1, 2, 2) if device == "cpu" else (5, 95, 15)
     settle = lambda: checking.settle(device)
     reference = references[0]
     with checking.checked(OPS, device, reference, **checking.EVERY_CALL) as check:
         step()
         judgeable = checking.judged(check.summary())
-    result: dict[str, Any] = {
-        "fraction": 0.05,
-        "lead": lead,
-        "steps": steps,
-        "blocks": blocks,
-        "reference": reference,
-        "operators": len(judgeable),
-        "rounds": [],
-    }
+    not_covered: set[str] = set()
+    covered = len(judgeable)
+    verdicts: collections.Counter[str] = collections.Counter()
 
     def native_block() -> float:
         return _block(step, steps, settle, lead)
 
-    for _ in range(rounds):
-        with checking.enabled(device, reference, time_fraction=0.05) as check:
+    def checked_block() -> float:
+        nonlocal covered
+        with checking.checked(OPS, device, reference, time_fraction=0.05) as check:
+            ms = _block(step, steps, settle, lead)
+            missed = judgeable - checking.judged(check.summary())
+            verdicts.update(check.outcome()["verdicts"])
+        covered = min(covered, len(judgeable - missed))
+        not_covered.update(missed)
+        return ms
 
-            def checked_block() -> float:
-                with flaggems.observe(OPS, device=device):
-                    ms = _block(step, steps, settle, lead)
-                    check.settle()
-                return ms
-
-            found = _of_pairs(stopwatch.alternate(native_block, checked_block, blocks))
-            covered = checking.judged(check.summary()) & judgeable
-            outcome = check.outcome()
-        result["rounds"].append(
-            {
-                **found,
-                "covered": len(covered),
-                "not_covered": sorted(judgeable - covered),
-                **outcome,
-            }
-        )
-    result["ratio"] = statistics.median(
-        ratio for round_ in result["rounds"] for ratio in round_["ratios"]
-    )
-    result["covered"] = min(r["covered"] for r in result["rounds"])
-    return result
+    found = _of_pairs(stopwatch.alternate(native_block, checked_block, blocks))
+    return {
+        **found,
+        "fraction": 0.05,
+        "forwards": lead + steps,
+        "blocks": blocks,
+        "reference": reference,
+        "operators": len(judgeable),
+        "covered": covered,
+        "not_covered": sorted(not_covered),
+        "verdicts": dict(verdicts),
+    }
 
 
 def run_idle(device: str, references: tuple[str, ...]) -> dict[str, Any]:
