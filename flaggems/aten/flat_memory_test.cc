@@ -43,8 +43,8 @@ TEST_F(FlatArenaTest, TensorsLieSideBySideInStoragesOfTheirOwn) {
 TEST_F(FlatArenaTest, MemoryLivesAsLongAsATensor) {
   at::Tensor last;
   {
-    std::optional<FlatArena> arena(std::in_place,
-                                   2 * FlatArena::RoomFor(4096), device_);
+    std::optional<FlatArena> arena(std::in_place, 2 * FlatArena::RoomFor(4096),
+                                   device_);
     const at::Tensor first = arena->Take(1024, at::kFloat);
     last = arena->Take(1024, at::kFloat);
     arena.reset();
@@ -78,8 +78,10 @@ TEST_F(FlatArenaTest, WhatHasNoRoomIsAllocatedAlone) {
     }
     for (size_t i = 0; i < tensors.size(); ++i) {
       if (tensors[i].numel() == 0) continue;
-      EXPECT_TRUE(
-          CpuAliasOf(tensors[i]).eq(static_cast<int64_t>(i)).all().item<bool>());
+      EXPECT_TRUE(CpuAliasOf(tensors[i])
+                      .eq(static_cast<int64_t>(i))
+                      .all()
+                      .item<bool>());
     }
   }
 }

@@ -42,8 +42,8 @@ class Screen {
   virtual absl::StatusOr<bool> Enqueue(
       absl::Span<const c10::IValue> outputs) = 0;
 
-  // After Enqueue() was true: the call is right, which Judged() says without the
-  // device.
+  // After Enqueue() was true: the call is right, which Judged() says without
+  // the device.
   virtual bool settled() const { return false; }
 
   // Whether Judged() would not wait. Does not wait.

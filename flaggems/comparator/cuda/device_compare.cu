@@ -1,8 +1,6 @@
 // One pass over two arrays: threads walk (device_walk.h), warps and blocks
 // merge, and the block that comes last merges the blocks.
 
-#include <cstring>
-
 #include "flaggems/comparator/cuda/device_compare_launch.h"
 #include "flaggems/comparator/cuda/device_plan.h"
 #include "flaggems/comparator/cuda/device_walk.h"
@@ -46,11 +44,21 @@ __device__ Int128 ShuffleDown(Int128 x, int step) {
 
 // Of all parts, in lane 0; every lane calls it. get(part) is the field.
 template <typename T, typename Get, typename Op>
-__device__ T MergeField(const DeviceComparison* parts, int lane, Get get,
-                        Op op) {
-  T x = get(parts[lane]);
+__device__ T MergeField(const DeviceComparison* parts, int count, int lane,
+                        Get get, Op op) {
+  const T none = get(DeviceComparison{});
+  T x = none;
+  for (int first = lane; first < count; first += kThreads) {
+    // All loads first: those of other blocks' parts take their time.
+    T loaded[kWarps];
 #pragma unroll
-  for (int i = 1; i < kWarps; ++i) x = op(x, get(parts[lane + i * kWarp]));
+    for (int i = 0; i < kWarps; ++i) {
+      const int part = first + i * kWarp;
+      loaded[i] = part < count ? get(parts[part]) : none;
+    }
+#pragma unroll
+    for (int i = 0; i < kWarps; ++i) x = op(x, loaded[i]);
+  }
 #pragma unroll
   for (int step = kWarp / 2; step > 0; step /= 2) {
     x = op(x, ShuffleDown(x, step));
@@ -66,9 +74,10 @@ __device__ Score ShuffleDown(Score x, int step) {
   return {ShuffleDown(x.score, step), ShuffleDown(x.position, step)};
 }
 
-// Into *merged, of kThreads parts. Other threads read it after a barrier.
-__device__ void MergeParts(const DeviceComparison* parts,
-                           DeviceComparison* merged) {
+// Into *merged. Other threads read it after a barrier. Out of line, so that the
+// block that merges all blocks has the instructions at hand already.
+__device__ __noinline__ void MergeParts(const DeviceComparison* parts,
+                                        int count, DeviceComparison* merged) {
   using internal_comparison::First;
   using internal_comparison::Larger;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -79,7 +88,7 @@ __device__ void MergeParts(const DeviceComparison* parts,
 #define FG_MERGE_(T, field, op)                                               \
   {                                                                           \
     const T x = MergeField<T>(                                                \
-        parts, lane,                                                          \
+        parts, count, lane,                                                   \
         [](const DeviceComparison& part) -> T { return part.partial.field; }, \
         op);                                                                  \
     if (leads) all.field = static_cast<decltype(all.field)>(x);               \
@@ -104,7 +113,7 @@ __device__ void MergeParts(const DeviceComparison* parts,
       break;
     case 4: {
       const Score worst = MergeField<Score>(
-          parts, lane,
+          parts, count, lane,
           [](const DeviceComparison& part) -> Score {
             return {part.partial.score, part.partial.worst_score};
           },
@@ -126,7 +135,7 @@ __device__ void MergeParts(const DeviceComparison* parts,
       const auto either = [](int64_t a, int64_t b) { return a | b; };
       FG_MERGE_(int64_t, nan_mismatch, either)
       const int64_t nonzero = MergeField<int64_t>(
-          parts, lane,
+          parts, count, lane,
           [](const DeviceComparison& part) { return part.got_nonzero; },
           either);
       if (leads) merged->got_nonzero = nonzero;
@@ -152,20 +161,6 @@ __device__ void Deliver(const DeviceComparison& part, DeviceComparison* result,
   *static_cast<volatile uint32_t*>(done) = 1;
 }
 
-// Past the first level of the cache, which does not see other processors.
-__device__ DeviceComparison ReadPart(const DeviceComparison* from) {
-  constexpr int kWords = sizeof(DeviceComparison) / sizeof(uint4);
-  static_assert(sizeof(DeviceComparison) == kWords * sizeof(uint4), "");
-  uint4 words[kWords];
-#pragma unroll
-  for (int w = 0; w < kWords; ++w) {
-    words[w] = __ldcg(reinterpret_cast<const uint4*>(from) + w);
-  }
-  DeviceComparison part;
-  memcpy(&part, words, sizeof(part));
-  return part;
-}
-
 template <typename Walk>
 __global__ void __launch_bounds__(kThreads, Walk::kBlocksPerProcessor)
     CompareKernel(const __grid_constant__ Walk walk, Scratch* scratch,
@@ -187,7 +182,7 @@ __global__ void __launch_bounds__(kThreads, Walk::kBlocksPerProcessor)
   parts[threadIdx.x] =
       walk.Walk(blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x), &maxima);
   __syncthreads();
-  MergeParts(parts, &merged);
+  MergeParts(parts, kThreads, &merged);
   __syncthreads();
   if (gridDim.x == 1) {
     if (threadIdx.x == 0) {
@@ -203,14 +198,9 @@ __global__ void __launch_bounds__(kThreads, Walk::kBlocksPerProcessor)
   }
   __syncthreads();
   if (!is_last) return;
+  // What the other blocks wrote before they counted themselves is read next.
   __threadfence();
-  DeviceComparison part;
-  for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreads) {
-    part = Merge(part, ReadPart(&scratch->parts[i]));
-  }
-  parts[threadIdx.x] = part;
-  __syncthreads();
-  MergeParts(parts, &merged);
+  MergeParts(scratch->parts, static_cast<int>(gridDim.x), &merged);
   __syncthreads();
   if (threadIdx.x == 0) {
     scratch->finished = 0;

@@ -30,9 +30,9 @@ struct GridMaxima {
   uint64_t score;
 };
 
-// Those that threads of a block have found. Written without locks: whatever is
-// there belongs to some element, so that it is a valid bound; that a smaller
-// one may overwrite it costs only time.
+// Those that threads of a block have found, or know of others. Written without
+// locks: whatever is there belongs to some element, so that it is a valid
+// bound; that a smaller one may overwrite it costs only time.
 struct BlockMaxima {
   volatile double abs;
   volatile double rel;
@@ -51,13 +51,13 @@ FG_HOST_DEVICE inline uint64_t Current(const uint64_t* bits) {
 #endif
 }
 
+// On a device nobody waits for it.
 FG_HOST_DEVICE inline void Push(uint64_t* bits, double value) {
   const auto own = internal_element::BitCast<uint64_t>(value);
-  if (own <= Current(bits)) return;
 #ifdef __CUDA_ARCH__
   atomicMax(reinterpret_cast<unsigned long long*>(bits), own);
 #else
-  *bits = own;
+  if (own > *bits) *bits = own;
 #endif
 }
 
@@ -75,40 +75,61 @@ FG_HOST_DEVICE inline void Raise(volatile double* maximum, double value) {
   for (int round = 0; round < 6 && value > *maximum; ++round) *maximum = value;
 }
 
-// `push`: and those of all blocks, if this is the block's largest.
 FG_HOST_DEVICE inline void Raise(BlockMaxima* block,
-                                 const PartialComparison& stats, bool push) {
+                                 const PartialComparison& stats) {
   Raise(&block->abs, stats.max_abs_diff);
   Raise(&block->rel, stats.max_rel_diff);
   Raise(&block->score, stats.score);
-  if (!push || block->grid == nullptr) return;
-  if (stats.max_abs_diff >= block->abs) {
-    Push(&block->grid->abs, stats.max_abs_diff);
+}
+
+// As Raise(), and tells all blocks what nobody here knew.
+FG_HOST_DEVICE inline void RaiseAll(BlockMaxima* block,
+                                    const PartialComparison& stats) {
+  if (block->grid != nullptr) {
+    if (stats.max_abs_diff > block->abs) {
+      Push(&block->grid->abs, stats.max_abs_diff);
+    }
+    if (stats.max_rel_diff > block->rel) {
+      Push(&block->grid->rel, stats.max_rel_diff);
+    }
+    if (stats.score > block->score) Push(&block->grid->score, stats.score);
   }
-  if (stats.max_rel_diff >= block->rel) {
-    Push(&block->grid->rel, stats.max_rel_diff);
-  }
-  if (stats.score >= block->score) Push(&block->grid->score, stats.score);
+  Raise(block, stats);
 }
 
 // What is known by now.
 struct KnownMaxima {
   uint64_t abs, rel, score;
 
-  FG_HOST_DEVICE explicit KnownMaxima(const BlockMaxima& block) {
-    if (block.grid != nullptr) {
-      abs = Current(&block.grid->abs);
-      rel = Current(&block.grid->rel);
-      score = Current(&block.grid->score);
-    } else {
-      abs = internal_element::BitCast<uint64_t>(double{block.abs});
-      rel = internal_element::BitCast<uint64_t>(double{block.rel});
-      score = internal_element::BitCast<uint64_t>(double{block.score});
-    }
+  // To the block: costs a look at shared memory.
+  FG_HOST_DEVICE explicit KnownMaxima(const BlockMaxima& block)
+      : abs(internal_element::BitCast<uint64_t>(double{block.abs})),
+        rel(internal_element::BitCast<uint64_t>(double{block.rel})),
+        score(internal_element::BitCast<uint64_t>(double{block.score})) {}
+
+  // To all blocks, which this one learns: costs the way to the second level of
+  // the cache.
+  FG_HOST_DEVICE static KnownMaxima Learn(BlockMaxima* block) {
+    KnownMaxima known(*block);
+    if (block->grid == nullptr) return known;
+    Learn(&block->grid->abs, &known.abs, &block->abs);
+    Learn(&block->grid->rel, &known.rel, &block->rel);
+    Learn(&block->grid->score, &known.score, &block->score);
+    return known;
   }
+
   // Another number whenever one of them rises, or nearly always: to miss that
   // costs only time.
   FG_HOST_DEVICE uint64_t Version() const { return abs + 3 * rel + 5 * score; }
+
+ private:
+  FG_HOST_DEVICE static void Learn(const uint64_t* grid, uint64_t* known,
+                                   volatile double* block) {
+    const uint64_t bits = Current(grid);
+    if (bits <= *known) return;
+    *known = bits;
+    *block = internal_element::BitCast<double>(bits);
+  }
 };
 
 // What a thread keeps of the quiet pairs of a tile: the sums of at most 16
@@ -152,8 +173,8 @@ class FirstLook<BudgetRule<kPerElement>> {
 
   // Bounds of an earlier time are only lower: they last, but not as well.
   FG_HOST_DEVICE void Refresh(const BudgetRule<kPerElement>& rule,
-                              const BlockMaxima& block) {
-    const KnownMaxima known(block);
+                              BlockMaxima* block) {
+    const KnownMaxima known = KnownMaxima::Learn(block);
     if (known.Version() != version_) *this = FirstLook(rule, known);
   }
 
@@ -236,7 +257,7 @@ class FirstLook<FixedRule> {
   static constexpr bool kHasBounds = false;
 
   FG_HOST_DEVICE FirstLook(const FixedRule&, const BlockMaxima&) {}
-  FG_HOST_DEVICE void Refresh(const FixedRule&, const BlockMaxima&) {}
+  FG_HOST_DEVICE void Refresh(const FixedRule&, BlockMaxima*) {}
 
   FG_HOST_DEVICE bool Take(double got, double want, double /*condition*/,
                            const FixedRule&, TileSums*) const {
@@ -248,10 +269,16 @@ class FirstLook<FixedRule> {
   }
 };
 
-// ---- The second look.
+// ---- The second look. Out of line, and with the statistics in memory: seldom
+// called, and the registers are for loads in flight.
 
-// Out of line, and with the statistics in memory: seldom called, and the
-// registers are for loads in flight.
+template <typename Rule, typename Value>
+FG_HOST_DEVICE __attribute__((noinline)) void JudgeAside(
+    Value got, Value want, int64_t position, const Rule& rule,
+    PartialComparison* stats) {
+  Judge(got, want, position, rule, stats);
+}
+
 template <typename Rule, typename Value>
 FG_HOST_DEVICE __attribute__((noinline)) void SecondLook(
     Value got, Value want, int64_t position, double condition, const Rule& rule,
@@ -265,8 +292,8 @@ FG_HOST_DEVICE __attribute__((noinline)) void SecondLook(
       return;
     }
   }
-  Judge(got, want, position, rule, stats);
-  Raise(block, *stats, /*push=*/true);
+  JudgeAside(got, want, position, rule, stats);
+  RaiseAll(block, *stats);
 }
 
 }  // namespace internal_device

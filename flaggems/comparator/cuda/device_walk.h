@@ -87,16 +87,16 @@ class ElementWalk {
                               BlockMaxima* block_maxima) const {
     const int64_t first = block * kTile + int64_t{thread} * kRun;
     if (!FirstLook<Rule>::kHasBounds || first >= numel_) return;
+    if constexpr (kRun > 1) PrefetchTile(first);
     Value got, want;
     elements_.ReadOne(first, &got, &want);
-    BlockMaxima own = {0, 0, 0, nullptr};
     PartialComparison stats;
-    Look(got, want, first, ConditionAt(first), &own, &stats);
+    JudgeAside(got, want, positions_(first), rule_, &stats);
     // An error as large as a bound is quiet, and nobody has counted this one.
     stats.max_abs_diff = stats.max_abs_diff > internal_rule::kTrustedProduct
                              ? stats.max_abs_diff * internal_rule::kLowered
                              : 0;
-    Raise(block_maxima, stats, /*push=*/false);
+    Raise(block_maxima, stats);
   }
 
   // Thread `thread` of block `block` of `blocks`.
@@ -163,6 +163,20 @@ class ElementWalk {
     Value want[kPairs];
   };
 
+  // Of contiguous arrays.
+  FG_HOST_DEVICE void PrefetchTile(int64_t first) const {
+    FG_UNROLL_
+    for (int i = 0; i < kPairs; i += kRun) {
+      const int64_t index = IndexOf(first, i);
+      if (index >= numel_) return;
+      Prefetch(elements_.got + index);
+      Prefetch(elements_.want + index);
+      if constexpr (FirstLook<Rule>::kTakesCondition) {
+        Prefetch(rule_.conditions() + index);
+      }
+    }
+  }
+
   FG_HOST_DEVICE static int64_t IndexOf(int64_t first, int i) {
     return first + (i / kRun) * (kThreads * kRun) + i % kRun;
   }
@@ -194,7 +208,7 @@ class ElementWalk {
       }
     }
     // The tile's elements are on their way meanwhile.
-    look->Refresh(rule_, *block_maxima);
+    look->Refresh(rule_, block_maxima);
     unsigned loud = 0;
     TileSums tile;
     FG_UNROLL_
