@@ -16,7 +16,9 @@ using internal_device::Planned;
 
 constexpr int kWarp = 32;
 constexpr int kWarps = kThreads / kWarp;
-constexpr int kMaxBlocks = 1024;
+// What the block that comes last has room for.
+constexpr int kMaxBlocks = 320;
+static_assert(kMaxBlocks >= kThreads, "a block has a part of each thread");
 
 struct Scratch {
   // Both 0 between launches.
@@ -42,26 +44,18 @@ __device__ Int128 ShuffleDown(Int128 x, int step) {
          static_cast<Int128>(static_cast<uint64_t>(ShuffleDown(low, step)));
 }
 
-// Of all parts, in lane 0; every lane calls it. get(part) is the field.
+// Of all parts, in lane 0; every lane calls it. get(part) is the field. Nothing
+// is unrolled: to fetch instructions takes longer than to run them once.
 template <typename T, typename Get, typename Op>
 __device__ T MergeField(const DeviceComparison* parts, int count, int lane,
                         Get get, Op op) {
-  const T none = get(DeviceComparison{});
-  T x = none;
-  for (int first = lane; first < count; first += kThreads) {
-    // All loads first: those of other blocks' parts take their time.
-    T loaded[kWarps];
-#pragma unroll
-    for (int i = 0; i < kWarps; ++i) {
-      const int part = first + i * kWarp;
-      loaded[i] = part < count ? get(parts[part]) : none;
-    }
-#pragma unroll
-    for (int i = 0; i < kWarps; ++i) x = op(x, loaded[i]);
-  }
-#pragma unroll
+  T x = get(parts[lane < count ? lane : 0]);
+#pragma unroll 1
+  for (int i = lane + kWarp; i < count; i += kWarp) x = op(x, get(parts[i]));
+#pragma unroll 1
   for (int step = kWarp / 2; step > 0; step /= 2) {
-    x = op(x, ShuffleDown(x, step));
+    const T other = ShuffleDown(x, step);
+    if (lane + step < count) x = op(x, other);
   }
   return x;
 }
@@ -74,8 +68,9 @@ __device__ Score ShuffleDown(Score x, int step) {
   return {ShuffleDown(x.score, step), ShuffleDown(x.position, step)};
 }
 
-// Into *merged. Other threads read it after a barrier. Out of line, so that the
-// block that merges all blocks has the instructions at hand already.
+// Of 1 to kMaxBlocks parts, into *merged. Other threads read it after a
+// barrier. Out of line, so that the block that merges all blocks has the
+// instructions at hand already.
 __device__ __noinline__ void MergeParts(const DeviceComparison* parts,
                                         int count, DeviceComparison* merged) {
   using internal_comparison::First;
@@ -161,11 +156,25 @@ __device__ void Deliver(const DeviceComparison& part, DeviceComparison* result,
   *static_cast<volatile uint32_t*>(done) = 1;
 }
 
+// Of all blocks, which wrote them before they counted themselves. Past the
+// first level of the cache, which does not see other processors.
+__device__ void ReadParts(const DeviceComparison* from, int count,
+                          DeviceComparison* parts) {
+  static_assert(sizeof(DeviceComparison) % sizeof(uint4) == 0, "");
+  const int words =
+      count * static_cast<int>(sizeof(DeviceComparison) / sizeof(uint4));
+#pragma unroll 8
+  for (int i = static_cast<int>(threadIdx.x); i < words; i += kThreads) {
+    reinterpret_cast<uint4*>(parts)[i] =
+        __ldcg(reinterpret_cast<const uint4*>(from) + i);
+  }
+}
+
 template <typename Walk>
 __global__ void __launch_bounds__(kThreads, Walk::kBlocksPerProcessor)
     CompareKernel(const __grid_constant__ Walk walk, Scratch* scratch,
                   DeviceComparison* result, uint32_t* done) {
-  __shared__ DeviceComparison parts[kThreads];
+  __shared__ DeviceComparison parts[kMaxBlocks];
   __shared__ DeviceComparison merged;
   __shared__ BlockMaxima maxima;
   __shared__ bool is_last;
@@ -198,9 +207,10 @@ __global__ void __launch_bounds__(kThreads, Walk::kBlocksPerProcessor)
   }
   __syncthreads();
   if (!is_last) return;
-  // What the other blocks wrote before they counted themselves is read next.
   __threadfence();
-  MergeParts(scratch->parts, static_cast<int>(gridDim.x), &merged);
+  ReadParts(scratch->parts, static_cast<int>(gridDim.x), parts);
+  __syncthreads();
+  MergeParts(parts, static_cast<int>(gridDim.x), &merged);
   __syncthreads();
   if (threadIdx.x == 0) {
     scratch->finished = 0;

@@ -230,22 +230,21 @@ class ElementWalk {
     // Read again, so that the first look need not keep them in registers.
 #ifdef __CUDA_ARCH__
     asm volatile("" ::: "memory");
+#pragma unroll 1
 #endif
-    Pairs pairs;
-    Read(first, &pairs);
-    FG_UNROLL_
     for (int i = 0; i < kPairs; ++i) {
       if ((loud >> i & 1) == 0) continue;
+      const int64_t index = IndexOf(first, i);
+      Value got, want;
+      elements_.ReadOne(index, &got, &want);
       if constexpr (kIsReal) {
         // Infinities, as a mask makes them, have only to be taken off.
-        if (pairs.got[i] == pairs.want[i]) {
-          if (!IsFinite(pairs.want[i])) --stats->finite_numbers;
+        if (got == want) {
+          if (!IsFinite(want)) --stats->finite_numbers;
           continue;
         }
       }
-      const int64_t index = IndexOf(first, i);
-      Look(pairs.got[i], pairs.want[i], index, ConditionAt(index), block_maxima,
-           stats);
+      Look(got, want, index, ConditionAt(index), block_maxima, stats);
     }
   }
 
