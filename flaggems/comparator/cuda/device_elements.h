@@ -23,15 +23,6 @@ struct alignas(kRun * sizeof(T)) Run {
   T x[kRun];
 };
 
-// Has the line of `address` on its way, for whoever reads it soon.
-FG_HOST_DEVICE inline void Prefetch(const void* address) {
-#ifdef __CUDA_ARCH__
-  asm volatile("prefetch.L2 [%0];" ::"l"(address));
-#else
-  static_cast<void>(address);
-#endif
-}
-
 // Contiguous, of a type known to the compiler, aligned to runs. A run of two is
 // 16 bytes of want a thread, neighbouring threads next to each other; longer
 // ones would leave gaps between what neighbours read at a time.

@@ -151,6 +151,65 @@ FG_HOST_DEVICE inline bool IsFinite(double x) {
   return (HighWord(x) & kExponents) != kExponents;
 }
 
+// Statistics that some pairs have at least, from quick arithmetic: bounds to
+// begin with. Lowered by more than that can be off, so that every one of these
+// pairs is above them, and is counted when it is looked at.
+class LowMaxima {
+ public:
+  // A pair with this error, reference and limit; a limit that may be wrong
+  // where the error exceeds it.
+  FG_HOST_DEVICE void Take(double size, double abs_want, double limit) {
+    const auto error = static_cast<float>(size);
+    if (!InRange(error)) return;
+    abs_ = Larger(abs_, error);
+    rel_ = Larger(rel_, Ratio(error, abs_want + kRelFloor));
+    const float score = Ratio(error, limit);
+    if (score <= 1) score_ = Larger(score_, score);
+  }
+
+  // Into *block, of all threads that call it together: those of a warp.
+  FG_HOST_DEVICE void Tell(BlockMaxima* block) const {
+#ifdef __CUDA_ARCH__
+    const float abs = LargestOfWarp(abs_);
+    const float rel = LargestOfWarp(rel_);
+    const float score = LargestOfWarp(score_);
+    if (threadIdx.x % 32 != 0) return;
+#else
+    const float abs = abs_, rel = rel_, score = score_;
+#endif
+    Raise(&block->abs, abs * kLowered);
+    Raise(&block->rel, rel * kLowered);
+    Raise(&block->score, score * kLowered);
+  }
+
+ private:
+  static constexpr double kLowered = 1 - 0x1p-18;
+
+  // Far from where float32 overflows and underflows.
+  FG_HOST_DEVICE static bool InRange(float x) {
+    return x > 1e-30f && x < 1e30f;
+  }
+  FG_HOST_DEVICE static float Larger(float a, float b) { return a < b ? b : a; }
+  FG_HOST_DEVICE static float Ratio(float error, double divisor) {
+    const auto narrow = static_cast<float>(divisor);
+    if (!InRange(narrow)) return 0;
+#ifdef __CUDA_ARCH__
+    return __fdividef(error, narrow);
+#else
+    return error / narrow;
+#endif
+  }
+#ifdef __CUDA_ARCH__
+  __device__ static float LargestOfWarp(float x) {
+    return __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(x)));
+  }
+#endif
+
+  float abs_ = 0;
+  float rel_ = 0;
+  float score_ = 0;
+};
+
 // ---- The first look at a pair: whether it changes nothing but the element
 // count and the sums of errors, which it is then taken into. What it says no to
 // gets the second look; that may be too much, equal infinities for example.
@@ -176,6 +235,22 @@ class FirstLook<BudgetRule<kPerElement>> {
                               BlockMaxima* block) {
     const KnownMaxima known = KnownMaxima::Learn(block);
     if (known.Version() != version_) *this = FirstLook(rule, known);
+  }
+
+  FG_HOST_DEVICE static void Estimate(double got, double want, double condition,
+                                      const BudgetRule<kPerElement>& rule,
+                                      LowMaxima* maxima) {
+    const uint32_t smallest = HighWord(rule.ulp_error.smallest_power());
+    const uint32_t want_power = Larger(HighWord(want) & kExponents, smallest);
+    const uint32_t got_power = Larger(HighWord(got) & kExponents, smallest);
+    const double power =
+        OfHighWord(got_power < want_power ? got_power : want_power);
+    const double abs_want = std::fabs(want);
+    const double magnitude =
+        kPerElement ? (condition > 0 ? condition : 0) : abs_want;
+    maxima->Take(std::fabs(got - want), abs_want,
+                 std::fma(rule.spacing_term(), power,
+                          std::fma(rule.slope(), magnitude, rule.base())));
   }
 
   FG_HOST_DEVICE bool Take(double got, double want, double condition,
@@ -273,13 +348,6 @@ class FirstLook<FixedRule> {
 // called, and the registers are for loads in flight.
 
 template <typename Rule, typename Value>
-FG_HOST_DEVICE __attribute__((noinline)) void JudgeAside(
-    Value got, Value want, int64_t position, const Rule& rule,
-    PartialComparison* stats) {
-  Judge(got, want, position, rule, stats);
-}
-
-template <typename Rule, typename Value>
 FG_HOST_DEVICE __attribute__((noinline)) void SecondLook(
     Value got, Value want, int64_t position, double condition, const Rule& rule,
     PartialComparison* stats, BlockMaxima* block) {
@@ -292,7 +360,7 @@ FG_HOST_DEVICE __attribute__((noinline)) void SecondLook(
       return;
     }
   }
-  JudgeAside(got, want, position, rule, stats);
+  Judge(got, want, position, rule, stats);
   RaiseAll(block, *stats);
 }
 

@@ -80,23 +80,32 @@ class ElementWalk {
   int64_t tiles() const { return (numel_ + kTile - 1) / kTile; }
 
   // To be called by all threads of a block before one of them walks: without
-  // bounds every pair of the first tile would get a second look. Takes one pair
-  // a thread into *block_maxima, which starts with zeros; Push() tells the
-  // other blocks.
+  // bounds every pair of the first tile would get a second look. What that tile
+  // has at least goes into *block_maxima, which starts with zeros; Push() tells
+  // the other blocks.
   FG_HOST_DEVICE void Prepare(int64_t block, int thread,
                               BlockMaxima* block_maxima) const {
-    const int64_t first = block * kTile + int64_t{thread} * kRun;
-    if (!FirstLook<Rule>::kHasBounds || first >= numel_) return;
-    if constexpr (kRun > 1) PrefetchTile(first);
-    Value got, want;
-    elements_.ReadOne(first, &got, &want);
-    PartialComparison stats;
-    JudgeAside(got, want, positions_(first), rule_, &stats);
-    // An error as large as a bound is quiet, and nobody has counted this one.
-    stats.max_abs_diff = stats.max_abs_diff > internal_rule::kTrustedProduct
-                             ? stats.max_abs_diff * internal_rule::kLowered
-                             : 0;
-    Raise(block_maxima, stats);
+    if constexpr (FirstLook<Rule>::kHasBounds) {
+      LowMaxima maxima;
+      const int64_t first = block * kTile + int64_t{thread} * kRun;
+      if ((block + 1) * kTile <= numel_) {
+        Pairs pairs;
+        Read(first, &pairs);
+        double conditions[kPairs];
+        ReadConditions(first, conditions);
+        FG_UNROLL_
+        for (int i = 0; i < kPairs; ++i) {
+          FirstLook<Rule>::Estimate(pairs.got[i], pairs.want[i], conditions[i],
+                                    rule_, &maxima);
+        }
+      } else if (first < numel_) {
+        Value got, want;
+        elements_.ReadOne(first, &got, &want);
+        FirstLook<Rule>::Estimate(got, want, ConditionAt(first), rule_,
+                                  &maxima);
+      }
+      maxima.Tell(block_maxima);
+    }
   }
 
   // Thread `thread` of block `block` of `blocks`.
@@ -163,20 +172,6 @@ class ElementWalk {
     Value want[kPairs];
   };
 
-  // Of contiguous arrays.
-  FG_HOST_DEVICE void PrefetchTile(int64_t first) const {
-    FG_UNROLL_
-    for (int i = 0; i < kPairs; i += kRun) {
-      const int64_t index = IndexOf(first, i);
-      if (index >= numel_) return;
-      Prefetch(elements_.got + index);
-      Prefetch(elements_.want + index);
-      if constexpr (FirstLook<Rule>::kTakesCondition) {
-        Prefetch(rule_.conditions() + index);
-      }
-    }
-  }
-
   FG_HOST_DEVICE static int64_t IndexOf(int64_t first, int i) {
     return first + (i / kRun) * (kThreads * kRun) + i % kRun;
   }
@@ -192,21 +187,27 @@ class ElementWalk {
     return nonzero;
   }
 
+  // Zeros where the rule takes none.
+  FG_HOST_DEVICE void ReadConditions(int64_t first, double* conditions) const {
+    FG_UNROLL_
+    for (int i = 0; i < kPairs; i += kRun) {
+      Run<double, kRun> run = {};
+      if constexpr (FirstLook<Rule>::kTakesCondition) {
+        run = *reinterpret_cast<const Run<double, kRun>*>(rule_.conditions() +
+                                                          IndexOf(first, i));
+      }
+      for (int k = 0; k < kRun; ++k) conditions[i + k] = run.x[k];
+    }
+  }
+
   // As Read().
   FG_HOST_DEVICE uint32_t WalkTile(int64_t first, BlockMaxima* block_maxima,
                                    FirstLook<Rule>* look, QuietSums* sums,
                                    PartialComparison* stats) const {
     Pairs pairs;
     const uint32_t nonzero = Read(first, &pairs);
-    double conditions[kPairs] = {};
-    if constexpr (FirstLook<Rule>::kTakesCondition) {
-      FG_UNROLL_
-      for (int i = 0; i < kPairs; i += kRun) {
-        const auto run = *reinterpret_cast<const Run<double, kRun>*>(
-            rule_.conditions() + IndexOf(first, i));
-        for (int k = 0; k < kRun; ++k) conditions[i + k] = run.x[k];
-      }
-    }
+    double conditions[kPairs];
+    ReadConditions(first, conditions);
     // The tile's elements are on their way meanwhile.
     look->Refresh(rule_, block_maxima);
     unsigned loud = 0;
