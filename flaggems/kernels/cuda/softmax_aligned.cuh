@@ -23,7 +23,7 @@ __device__ __forceinline__ float FastExp2(float x) {
 // 16-bit results: powers of two of fma(x, log2(e), shift), 2^64 times as large,
 // so that what becomes a subnormal bfloat16 is not 0; a log softmax takes those
 // of differences from the maximum.
-// float: exp of the difference and division, accurate.
+// float: exp of the difference from ExpOrigin() and division, accurate.
 template <bool kLog, typename T, int kVectors, Team kTeam, bool kPrefetch>
 __global__ void __launch_bounds__(1024)
     SoftmaxAlignedKernel(const __grid_constant__ AlignedPlan plan, const T* in,
@@ -51,6 +51,7 @@ __global__ void __launch_bounds__(1024)
     if constexpr (kVectors * kWidth > 32) Renew(x);
     float held[kHold ? kVectors : 1][kWidth];
     const float shift = fmaf(-max, kLog2E, kScale);
+    if constexpr (!kFast && !kLog) max = ExpOrigin(max);
     float sums[4] = {0, 0, 0, 0};
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) {
@@ -113,6 +114,7 @@ __global__ void __launch_bounds__(128)
 #pragma unroll
   for (int i = 1; i < kNarrowItems; ++i) max = fmaxf(max, x[i]);
   max = row.Reduce(max, Max());
+  if constexpr (!kLog) max = ExpOrigin(max);
   float sum = 0;
 #pragma unroll
   for (int i = 0; i < kNarrowItems; ++i) {

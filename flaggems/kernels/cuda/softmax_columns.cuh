@@ -173,6 +173,7 @@ __global__ void __launch_bounds__(1024)
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
       sums[j] = 0;
+      if constexpr (!kLog && !kFast) reduced[j] = ExpOrigin(reduced[j]);
 #pragma unroll
       for (int i = 0; i < kColumnRows; ++i) {
         C& item = items[i][j];

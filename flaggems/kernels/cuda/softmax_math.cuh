@@ -27,6 +27,15 @@ __device__ __forceinline__ C MinusInfinity() {
   return static_cast<C>(-INFINITY);
 }
 
+// What the exponentials of a softmax row are relative to: its maximum, or 0 for
+// a maximum of usual size, where the differences from it would lose digits that
+// the exponentials show. Their sum is 1 at least then, so that no exponential
+// below 2^-126 has a quotient above it, and those of 2^41 elements are finite.
+template <typename C>
+__device__ __forceinline__ C ExpOrigin(C max) {
+  return max >= C{0} && max <= C{60} ? C{0} : max;
+}
+
 // a / b, where inverse is 1 / b: one correction step in place of a division.
 __device__ __forceinline__ float Divide(float a, float b, float inverse) {
   const float q = a * inverse;

@@ -88,7 +88,8 @@ __device__ __forceinline__ void StreamResult(Tile& tile,
 
 // A row in registers. 16-bit results: each thread's exponentials are relative
 // to its own maximum, so that one reduction is enough, in powers of two. The
-// others: relative to the row's maximum, exp and division accurate.
+// others: relative to the row's maximum or ExpOrigin(), exp and division
+// accurate.
 template <bool kLog, typename T, typename U, typename Tile>
 __device__ __forceinline__ void ResidentRow(Tile& tile, const T* in, U* out) {
   using C = typename Tile::C;
@@ -126,6 +127,7 @@ __device__ __forceinline__ void ResidentRow(Tile& tile, const T* in, U* out) {
     }
   } else {
     max = tile.Reduce(max, Max(), MinusInfinity<C>());
+    if constexpr (!kLog) max = ExpOrigin(max);
     C sums[4] = {0, 0, 0, 0};
 #pragma unroll
     for (int i = 0; i < Tile::kItems; ++i) {
