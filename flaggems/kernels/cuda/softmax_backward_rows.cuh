@@ -30,13 +30,14 @@ __device__ __forceinline__ S AddTerm(S sum, C grad, C result) {
   }
 }
 
-template <bool kLog, bool kFastExp, typename C, typename S>
+// kHalfWidth: for gradients of 16 bits.
+template <bool kLog, bool kHalfWidth, typename C, typename S>
 __device__ __forceinline__ C BackwardResult(C grad, C result, S sum) {
   if constexpr (!kLog) {
     return result * static_cast<C>(grad - sum);
-  } else if constexpr (kFastExp) {
-    constexpr float kLog2E = 1.4426950408889634f;
-    return fmaf(-exp2f(result * kLog2E), sum, grad);
+  } else if constexpr (kHalfWidth) {
+    // Not exp2f of a product: where the terms cancel, what that rounds shows.
+    return fmaf(-Exp(result), sum, grad);
   } else if constexpr (sizeof(C) == 4) {
     return MinusExp(grad, result, sum);
   } else {
@@ -49,7 +50,7 @@ template <bool kLog, bool kResident, typename T, typename U, typename Tile>
 __device__ __forceinline__ void BackwardRow(Tile& tile, const T* grad_out,
                                             const T* result, U* grad_in) {
   using C = typename Tile::C;
-  constexpr bool kFastExp = sizeof(U) == 2;
+  constexpr bool kHalfWidth = sizeof(U) == 2;
   C g[Tile::kItems];
   C y[Tile::kItems];
   using S = RowSum<C, U>;
@@ -78,7 +79,7 @@ __device__ __forceinline__ void BackwardRow(Tile& tile, const T* grad_out,
     }
 #pragma unroll
     for (int i = 0; i < Tile::kItems; ++i) {
-      g[i] = BackwardResult<kLog, kFastExp>(g[i], y[i], sum);
+      g[i] = BackwardResult<kLog, kHalfWidth>(g[i], y[i], sum);
     }
     tile.Store(grad_in, g);
   }
