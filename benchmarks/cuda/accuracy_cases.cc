@@ -74,14 +74,22 @@ AccuracyCase OfRows(const std::string& name, const std::string& op, int64_t n,
 AccuracyCase SoftmaxGradient(int64_t n, bool log) {
   const std::string op =
       log ? "_log_softmax_backward_data" : "_softmax_backward_data";
-  return {op.substr(1) + "_" + std::to_string(n), "aten::" + op,
-          [=](In& in) -> Arguments {
-            const at::Tensor grad = in.Normal({kRowNumel / n, n});
-            const at::Tensor x = RandomWide({kRowNumel / n, n});
-            return {grad,
-                    in.Of(log ? at::log_softmax(x, 1) : at::softmax(x, 1)),
-                    int64_t{1}, static_cast<int64_t>(in.dtype())};
-          }};
+  AccuracyCase c;
+  c.name = op.substr(1) + "_" + std::to_string(n);
+  c.op = "aten::" + op;
+  c.arguments = [=](In& in) -> Arguments {
+    const at::Tensor grad = in.Normal({kRowNumel / n, n});
+    const at::Tensor x = RandomWide({kRowNumel / n, n});
+    return {grad, in.Of(log ? at::log_softmax(x, 1) : at::softmax(x, 1)),
+            int64_t{1}, static_cast<int64_t>(in.dtype())};
+  };
+  c.condition = [=](const Arguments& a) {
+    const at::Tensor grad = a[0].toTensor().abs();
+    const at::Tensor result = a[1].toTensor();
+    return log ? grad + result.exp() * grad.sum({1}, true)
+               : result * (grad + (grad * result).sum({1}, true));
+  };
+  return c;
 }
 
 AccuracyCase NormGradient(int64_t n, bool rms) {
@@ -132,15 +140,24 @@ void AddRows(std::vector<AccuracyCase>* cases) {
     add(SoftmaxGradient(n, true), false);
     const auto norm = [&](const std::string& name, const std::string& op,
                           bool has_bias) {
-      add({name + tail, op,
-           [=](In& in) {
-             Arguments arguments = {in.Normal({kRowNumel / n, n}), Dims{n},
-                                    in.Normal({n})};
-             if (has_bias) arguments.push_back(in.Normal({n}));
-             arguments.push_back(1e-5);
-             return arguments;
-           }},
-          false);
+      AccuracyCase c;
+      c.name = name + tail;
+      c.op = op;
+      c.arguments = [=](In& in) {
+        Arguments arguments = {in.Normal({kRowNumel / n, n}), Dims{n},
+                               in.Normal({n})};
+        if (has_bias) arguments.push_back(in.Normal({n}));
+        arguments.push_back(1e-5);
+        return arguments;
+      };
+      if (has_bias) {
+        c.condition = [=](const Arguments& a) {
+          const at::Tensor scaled = at::layer_norm(
+              a[0].toTensor(), {n}, a[2].toTensor(), {}, a[4].toDouble());
+          return scaled.abs() + a[3].toTensor().abs();
+        };
+      }
+      add(std::move(c), false);
     };
     norm("layer_norm", "aten::native_layer_norm", true);
     norm("rms_norm", "aten::_fused_rms_norm", false);
@@ -149,18 +166,25 @@ void AddRows(std::vector<AccuracyCase>* cases) {
       add(NormGradient(n, true), false);
     }
   }
-  add({"group_norm", "aten::native_group_norm",
-       [](In& in) -> Arguments {
-         return {in.Normal({8, 256, 32, 32}),
-                 in.Normal({256}),
-                 in.Normal({256}),
-                 int64_t{8},
-                 int64_t{256},
-                 int64_t{32 * 32},
-                 int64_t{32},
-                 1e-5};
-       }},
-      false);
+  AccuracyCase group;
+  group.name = "group_norm";
+  group.op = "aten::native_group_norm";
+  group.arguments = [](In& in) -> Arguments {
+    return {in.Normal({8, 256, 32, 32}),
+            in.Normal({256}),
+            in.Normal({256}),
+            int64_t{8},
+            int64_t{256},
+            int64_t{32 * 32},
+            int64_t{32},
+            1e-5};
+  };
+  group.condition = [](const Arguments& a) {
+    const at::Tensor scaled = at::group_norm(
+        a[0].toTensor(), a[6].toInt(), a[1].toTensor(), {}, a[7].toDouble());
+    return scaled.abs() + a[2].toTensor().abs().view({256, 1, 1});
+  };
+  add(std::move(group), false);
   add({"nll", "aten::nll_loss_forward",
        [none](In& in) -> Arguments {
          const at::Tensor x =
@@ -206,6 +230,10 @@ void AddProducts(std::vector<AccuracyCase>* cases) {
     return at::softmax(q.matmul(a[1].toTensor().mT()) * scale, -1)
         .matmul(a[2].toTensor());
   };
+  const auto attention_condition = [attention](Arguments a) {
+    a[2] = a[2].toTensor().abs();
+    return attention(a);
+  };
   const auto heads = [](In& in) -> Arguments {
     return {in.Normal({2, 8, 512, 64}), in.Normal({2, 8, 512, 64}),
             in.Normal({2, 8, 512, 64})};
@@ -223,7 +251,8 @@ void AddProducts(std::vector<AccuracyCase>* cases) {
        },
        false,
        attention,
-       {at::kFloat}});
+       {at::kFloat},
+       attention_condition});
   cases->push_back(
       {"sdpa",
        "aten::_scaled_dot_product_flash_attention",
@@ -236,7 +265,8 @@ void AddProducts(std::vector<AccuracyCase>* cases) {
        },
        false,
        attention,
-       {at::kHalf, at::kBFloat16}});
+       {at::kHalf, at::kBFloat16},
+       attention_condition});
 }
 
 }  // namespace

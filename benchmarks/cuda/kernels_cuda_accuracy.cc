@@ -90,7 +90,12 @@ json Measure(const AccuracyCase& c, at::ScalarType dtype) {
         !at::isFloatingType(t.scalar_type())) {
       continue;
     }
-    const at::Tensor bound = c.is_sum ? condition[i].toTensor() : at::Tensor();
+    at::Tensor bound;
+    if (c.is_sum) {
+      bound = condition[i].toTensor();
+    } else if (i == 0 && c.condition) {
+      bound = c.condition(wide);
+    }
     rows.push_back(
         {{"name", i == 0 ? c.name : c.name + " output " + std::to_string(i)},
          {"op", c.op},
