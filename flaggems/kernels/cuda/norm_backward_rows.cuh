@@ -9,6 +9,7 @@
 #define FLAGGEMS_KERNELS_CUDA_NORM_BACKWARD_ROWS_CUH_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "flaggems/kernels/cuda/aligned_row.cuh"
 #include "flaggems/kernels/cuda/norm_backward_shape.h"
@@ -163,6 +164,7 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
     }
     __stcs(out + row.At(i), Pack<T>(g));
   }
+  row.Finish();
 }
 
 constexpr int kColumnThreads = 8;  // rows of threads of a block
@@ -285,16 +287,23 @@ cudaError_t LaunchGradIn(const NormShape& shape, const NormGradients& g,
   if constexpr (sizeof(T) < 8) {
     if (shape.n % kVecWidth<T> == 0 && IsAligned(grad_out, 16) &&
         IsAligned(in, 16) && IsAligned(gamma, 16) && IsAligned(grad_in, 16)) {
-      const AlignedPlan plan =
-          PlanAligned(shape.rows, shape.n / kVecWidth<T>, shape.capability);
-      if (IsSimple(plan)) {
-        return ForSimplePlan(plan, [&](auto team, auto vectors) {
-          return LaunchAligned(
-              plan, shape.multiprocessors,
-              &NormBackwardAlignedKernel<kRms, T, decltype(vectors)::value,
-                                         decltype(team)::value>,
-              stream, inverse_n, grad_out, in, mean, rstd, gamma, grad_in);
-        });
+      // No prefetch: two tensors of eight vectors are too many registers.
+      // Longer rows are those of small blocks of a cluster.
+      AlignedLimits limits;
+      limits.has_prefetch = false;
+      const AlignedPlan plan = PlanAligned(shape.rows, shape.n / kVecWidth<T>,
+                                           shape.capability, limits);
+      const auto launch = [&](auto team, auto vectors) {
+        return LaunchAligned(
+            plan, shape.multiprocessors,
+            &NormBackwardAlignedKernel<kRms, T, decltype(vectors)::value,
+                                       decltype(team)::value>,
+            stream, inverse_n, grad_out, in, mean, rstd, gamma, grad_in);
+      };
+      if (IsSimple(plan)) return ForSimplePlan(plan, launch);
+      if (plan.blocks > 0 && plan.team == Team::kCluster) {
+        return launch(std::integral_constant<Team, Team::kCluster>(),
+                      std::integral_constant<int, 4>());
       }
     }
   }
