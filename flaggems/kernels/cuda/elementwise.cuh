@@ -164,6 +164,19 @@ __device__ __forceinline__ void LoadIf(bool predicate, const void* p, V* v) {
   }
 }
 
+// Element j of a vector. Of bfloat16 by the 32 bits of a pair: one instruction,
+// where the second one of a pair by itself takes two.
+template <typename T, int kVec>
+__device__ __forceinline__ Compute<T> ElementAt(const Vec<T, kVec>& v, int j) {
+  if constexpr (std::is_same<T, __nv_bfloat16>::value && kVec % 2 == 0) {
+    uint32_t pair;
+    memcpy(&pair, &v.at[j / 2 * 2], sizeof(pair));
+    return __uint_as_float(j % 2 == 0 ? pair << 16 : pair & 0xffff0000u);
+  } else {
+    return ToCompute(v.at[j]);
+  }
+}
+
 template <typename T, int kVec>
 __device__ __forceinline__ Vec<T, kVec> Pack(const Compute<T> (&x)[kVec]) {
   Vec<T, kVec> v;
@@ -283,13 +296,13 @@ __global__ __launch_bounds__(kThreads) void LinearKernel(
     Compute<typename F::Out> y[kVec];
 #pragma unroll
     for (int j = 0; j < kVec; ++j) {
-      const Compute<A> x0 = va ? ToCompute(a.at[j]) : k.a;
+      const Compute<A> x0 = va ? ElementAt(a, j) : k.a;
       if constexpr (!kSeveral) {
         y[j] = f(x0);
       } else {
-        const Compute<B> x1 = vb ? ToCompute(b.at[j]) : k.b;
+        const Compute<B> x1 = vb ? ElementAt(b, j) : k.b;
         if constexpr (kIs<C>) {
-          y[j] = f(x0, x1, vc ? ToCompute(c.at[j]) : k.c);
+          y[j] = f(x0, x1, vc ? ElementAt(c, j) : k.c);
         } else {
           y[j] = f(x0, x1);
         }
@@ -344,6 +357,17 @@ template <typename F>
 __device__ __forceinline__ void Offsets(const StridedArguments<F>& p,
                                         uint32_t index, int first,
                                         int32_t (&offset)[kInputs<F> + 1]) {
+  if (first == 0 && p.dims == 2) {
+    // What most calls have. In a loop each step would wait for its parameters,
+    // and a kernel of rows has not much else to do.
+    const uint32_t along = p.sizes[0].DivideInPlace(&index);
+#pragma unroll
+    for (int k = 0; k <= kInputs<F>; ++k) {
+      offset[k] += static_cast<int32_t>(along) * p.strides[0][k] +
+                   static_cast<int32_t>(index) * p.strides[1][k];
+    }
+    return;
+  }
   for (int d = first; d < p.dims; ++d) {
     const uint32_t at =
         d + 1 < p.dims ? p.sizes[d].DivideInPlace(&index) : index;
@@ -369,10 +393,9 @@ struct Piece {
     LoadIf(wanted && mode == kVector, p, &v);
     LoadIf(wanted && mode == kBroadcast, p, &one);
   }
-  __device__ __forceinline__ Compute<T> At(int j, Mode mode,
-                                           Compute<T> constant) const {
-    return mode == kVector ? ToCompute(v.at[j])
-                           : (mode == kBroadcast ? ToCompute(one) : constant);
+  // The value that all elements have, if it is not a vector.
+  __device__ __forceinline__ void Settle(Mode mode, Compute<T>* x) const {
+    if (mode == kBroadcast) *x = ToCompute(one);
   }
 };
 
@@ -394,13 +417,20 @@ __global__ __launch_bounds__(kThreads) void RowsKernel(
   b.Load(whole, p.mode[1], p.data[1] + offset[1]);
   if constexpr (kIs<C>) c.Load(whole, p.mode[2], p.data[2] + offset[2]);
   if (!whole) return;
+  Constants<F> k = p.constants;
+  a.Settle(p.mode[0], &k.a);
+  b.Settle(p.mode[1], &k.b);
+  if constexpr (kIs<C>) c.Settle(p.mode[2], &k.c);
+  const bool va = p.mode[0] == kVector;
+  const bool vb = p.mode[1] == kVector;
+  [[maybe_unused]] const bool vc = kIs<C> && p.mode[kOut - 1] == kVector;
   Compute<typename F::Out> y[kVec];
 #pragma unroll
   for (int j = 0; j < kVec; ++j) {
-    const Compute<A> x0 = a.At(j, p.mode[0], p.constants.a);
-    const Compute<B> x1 = b.At(j, p.mode[1], p.constants.b);
+    const Compute<A> x0 = va ? ElementAt(a.v, j) : k.a;
+    const Compute<B> x1 = vb ? ElementAt(b.v, j) : k.b;
     if constexpr (kIs<C>) {
-      y[j] = f(x0, x1, c.At(j, p.mode[2], p.constants.c));
+      y[j] = f(x0, x1, vc ? ElementAt(c.v, j) : k.c);
     } else {
       y[j] = f(x0, x1);
     }
