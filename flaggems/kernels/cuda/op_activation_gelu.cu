@@ -1,7 +1,5 @@
 // gelu, silu and softplus.
 
-#include <cmath>
-
 #include "flaggems/kernels/cuda/elementwise.cuh"
 #include "flaggems/kernels/cuda/op_activation_launch.h"
 #include "flaggems/kernels/cuda/pointwise_math.cuh"
@@ -58,19 +56,23 @@ struct Softplus {
   Compute<T> beta;
   Compute<T> threshold;
   Compute<T> inverse;
-  // A product with the inverse is the quotient: for a power of two (1, mostly),
-  // and to 16 bits.
-  bool multiply;
   explicit Softplus(const Number* scalars)
       : beta(NumberAs<T>(scalars[0])), threshold(NumberAs<T>(scalars[1])) {
     inverse = Compute<T>(1) / beta;
-    int exponent = 0;
-    multiply = kIsHalfWidth<T> || std::frexp(std::fabs(beta), &exponent) == 0.5;
   }
   __device__ Compute<T> operator()(Compute<T> x) const {
     const Compute<T> y = x * beta;
     const Compute<T> z = LogOnePlusExp<T>(y);
-    return y > threshold ? x : (multiply ? z * inverse : z / beta);
+    return y > threshold ? x : OverBeta(z);
+  }
+  // z / beta, for z >= 0: to 16 bits the product with the inverse, else that
+  // and a step of correction, without the branches of a division.
+  __device__ Compute<T> OverBeta(Compute<T> z) const {
+    const Compute<T> quotient = z * inverse;
+    if constexpr (kIsHalfWidth<T>) return quotient;
+    const Compute<T> left = fma(-quotient, beta, z);
+    // NaN of infinities, and of a beta of 0: their quotient stands.
+    return left != 0 && left == left ? fma(left, inverse, quotient) : quotient;
   }
 };
 
