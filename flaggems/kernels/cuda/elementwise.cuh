@@ -235,14 +235,15 @@ struct Constants {
   typename Held<typename F::C>::Type c;
 };
 
+// What the loads need comes first, in one line: a small call waits for each.
 template <typename F>
 struct LinearArguments {
   typename F::Out* out;
+  uint32_t vectors;
   Source in[kInputs<F>];
   Constants<F> constants;
-  // Of the whole call, and vectors in it.
+  // Of the whole call.
   int64_t numel;
-  uint32_t vectors;
 };
 
 // The value of an input that is the same for all elements.

@@ -56,10 +56,17 @@ __device__ __forceinline__ float SqrtApprox(float x) {
   return y;
 }
 
+// exp(x) for 16 bits. As a square: its root is never subnormal, so that nothing
+// has to be scaled.
+__device__ __forceinline__ float ExpBySquare(float x) {
+  const float root = Exp2Flushed(x * (0.5f * kLog2E));
+  return root * root;
+}
+
 template <typename T>
 __device__ __forceinline__ Compute<T> Exp(Compute<T> x) {
   if constexpr (kIsHalfWidth<T>) {
-    return Exp2Approx(x * kLog2E);
+    return ExpBySquare(x);
   } else if constexpr (std::is_same<T, float>::value) {
     return expf(x);
   } else {
@@ -109,7 +116,7 @@ __device__ __forceinline__ float MulSigmoidExact(float v, X x, bool negative) {
 template <typename T>
 __device__ __forceinline__ Compute<T> MulSigmoid(Compute<T> v, Compute<T> x) {
   if constexpr (kIsHalfWidth<T>) {
-    const float e = Exp2Approx(fabsf(x) * -kLog2E);
+    const float e = ExpBySquare(-fabsf(x));
     const float r = v * ReciprocalFlushed(1.0f + e);
     return x < 0.0f ? r * e : r;
   } else if constexpr (std::is_same<T, float>::value) {
@@ -313,7 +320,7 @@ __device__ __forceinline__ Compute<T> LogOnePlusExp(Compute<T> x) {
   if constexpr (kIsHalfWidth<T>) {
     // max(x, 0) + log(1 + e), e = exp(-|x|) in [0, 1]: e times the polynomial
     // of least relative error, 2e-7.
-    const float e = Exp2Approx(fabsf(x) * -kLog2E);
+    const float e = ExpBySquare(-fabsf(x));
     float p = -0.008539206348359585f;
     p = p * e + 0.04408962279558182f;
     p = p * e - 0.10768169909715652f;
