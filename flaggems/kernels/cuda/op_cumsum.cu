@@ -41,19 +41,20 @@ __device__ __forceinline__ Vec<T, V> LoadPart(const T* x, int64_t i,
   return v;
 }
 
-// One block scans one part of one row; `before` holds the sums of what comes
-// before each part. V is 1 where rows are not aligned.
+// One block scans one part of one row; `sums` holds those of all parts, null
+// for rows of one. V is 1 where rows are not aligned.
 template <typename T, int V, int kBlock>
 __global__ void __launch_bounds__(kBlock)
     ScanRows(const T* in, T* out, int64_t n, int64_t parts, int64_t length,
-             const Total<T>* __restrict__ before) {
+             const Total<T>* __restrict__ sums) {
   using S = Total<T>;
   constexpr int kWarps = kBlock / kWarp;
   constexpr int64_t kTile = int64_t{kVectors} * kBlock * V;
   __shared__ S totals[2][kWarp];
+  __shared__ S reduce_slots[kWarp];
   // Backwards after the sums of parts: the last ones are still in the cache.
   const int64_t block =
-      before != nullptr ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+      sums != nullptr ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   const int64_t row = block / parts;
   const int64_t part = block - row * parts;
   const int64_t begin = part * length;
@@ -62,11 +63,19 @@ __global__ void __launch_bounds__(kBlock)
   T* const y = out + row * n + begin;
   const int lane = threadIdx.x % kWarp;
   const int warp = threadIdx.x / kWarp;
-  S carry = before != nullptr ? before[block] : S(0);
   Vec<T, V> next[kVectors];
 #pragma unroll
   for (int u = 0; u < kVectors; ++u) {
     next[u] = LoadPart<T, V>(x, (int64_t{u} * kBlock + threadIdx.x) * V, end);
+  }
+  // Each block adds up the parts before its own: a kernel for them all would
+  // leave the device idle meanwhile.
+  S carry = 0;
+  if (sums != nullptr) {
+    for (int64_t p = threadIdx.x; p < part; p += kBlock) {
+      carry += sums[row * parts + p];
+    }
+    carry = BlockReduce(carry, Sum(), S(0), reduce_slots);
   }
   int parity = 0;
   for (int64_t start = 0; start < end; start += kTile) {
@@ -177,8 +186,7 @@ __global__ void __launch_bounds__(kThreads)
       sum += SumOf<T, V>(v[u]);
     }
   }
-  sum = BlockReduce(
-      sum, [](S a, S b) { return a + b; }, S(0), shared);
+  sum = BlockReduce(sum, Sum(), S(0), shared);
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
@@ -296,8 +304,6 @@ cudaError_t Rows(const ScanPlan& p, const T* in, T* out, Total<T>* sums,
   if (p.parts > 1) {
     SumRows<T, V>
         <<<blocks, kThreads, 0, stream>>>(in, p.n, p.parts, p.length, sums);
-    ScanParts<<<Blocks(p.outer * kWarp, kThreads), kThreads, 0, stream>>>(
-        sums, p.outer, p.parts, int64_t{1});
   }
   // As many threads as one tile of the row has work for.
   if (p.parts == 1 && p.n <= kThreads / 2 * kVectors * V) {
