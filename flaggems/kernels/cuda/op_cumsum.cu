@@ -41,9 +41,9 @@ __device__ __forceinline__ Vec<T, V> LoadPart(const T* x, int64_t i,
   return v;
 }
 
-// One block scans one part of one row; `sums` holds those of all parts, null
-// for rows of one. V is 1 where rows are not aligned.
-template <typename T, int V, int kBlock>
+// One block scans one part of one row. kParts: rows have several, whose sums
+// are `sums`. V is 1 where rows are not aligned.
+template <typename T, int V, int kBlock, bool kParts>
 __global__ void __launch_bounds__(kBlock)
     ScanRows(const T* in, T* out, int64_t n, int64_t parts, int64_t length,
              const Total<T>* __restrict__ sums) {
@@ -51,10 +51,8 @@ __global__ void __launch_bounds__(kBlock)
   constexpr int kWarps = kBlock / kWarp;
   constexpr int64_t kTile = int64_t{kVectors} * kBlock * V;
   __shared__ S totals[2][kWarp];
-  __shared__ S reduce_slots[kWarp];
   // Backwards after the sums of parts: the last ones are still in the cache.
-  const int64_t block =
-      sums != nullptr ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+  const int64_t block = kParts ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   const int64_t row = block / parts;
   const int64_t part = block - row * parts;
   const int64_t begin = part * length;
@@ -71,7 +69,8 @@ __global__ void __launch_bounds__(kBlock)
   // Each block adds up the parts before its own: a kernel for them all would
   // leave the device idle meanwhile.
   S carry = 0;
-  if (sums != nullptr) {
+  if constexpr (kParts) {
+    __shared__ S reduce_slots[kWarp];
     for (int64_t p = threadIdx.x; p < part; p += kBlock) {
       carry += sums[row * parts + p];
     }
@@ -304,14 +303,15 @@ cudaError_t Rows(const ScanPlan& p, const T* in, T* out, Total<T>* sums,
   if (p.parts > 1) {
     SumRows<T, V>
         <<<blocks, kThreads, 0, stream>>>(in, p.n, p.parts, p.length, sums);
-  }
-  // As many threads as one tile of the row has work for.
-  if (p.parts == 1 && p.n <= kThreads / 2 * kVectors * V) {
-    ScanRows<T, V, kThreads / 2><<<blocks, kThreads / 2, 0, stream>>>(
+    ScanRows<T, V, kThreads, true><<<blocks, kThreads, 0, stream>>>(
         in, out, p.n, p.parts, p.length, sums);
+  } else if (p.n <= kThreads / 2 * kVectors * V) {
+    // As many threads as one tile of the row has work for.
+    ScanRows<T, V, kThreads / 2, false><<<blocks, kThreads / 2, 0, stream>>>(
+        in, out, p.n, p.parts, p.length, nullptr);
   } else {
-    ScanRows<T, V, kThreads><<<blocks, kThreads, 0, stream>>>(
-        in, out, p.n, p.parts, p.length, sums);
+    ScanRows<T, V, kThreads, false><<<blocks, kThreads, 0, stream>>>(
+        in, out, p.n, p.parts, p.length, nullptr);
   }
   return cudaGetLastError();
 }
