@@ -131,13 +131,17 @@ __device__ __forceinline__ void AddVectors(const Op& op, typename Op::Acc* acc,
   for (I i = lane; i < vectors; i += static_cast<I>(lanes) * U) {
     VectorOf<T> load[U];
     int valid = 0;
+    // Past the end the last vector is read again: with a condition, the
+    // compiler waits for some loads before it issues the others.
 #pragma unroll
     for (int u = 0; u < U; ++u) {
       const I at = i + static_cast<I>(lanes) * u;
-      const bool real = at < vectors;
-      load[u].raw = filler.raw;
-      if (real) load[u].raw = __ldg(p + at);
-      valid += real;
+      load[u].raw = __ldg(p + min(at, vectors - 1));
+      valid += at < vectors;
+    }
+#pragma unroll
+    for (int u = 1; u < U; ++u) {
+      if (u >= valid) load[u].raw = filler.raw;
     }
     typename Op::C v[U * V];
 #pragma unroll
