@@ -72,9 +72,19 @@ __device__ __forceinline__ void FetchAffine(const NormData<T, S>& data,
   }
 }
 
+// Blocks of their own without prefetch have AlignedLimits::direct_threads at
+// most. Three of a mean and a variance fit into a multiprocessor if a thread
+// has 40 registers, which it can; with two their phases do not overlap enough.
+// (RMS norms have fewer without being told.)
+template <Kind kKind, Team kTeam, bool kPrefetch>
+inline constexpr bool kHasThreeBlocks =
+    kKind != Kind::kRms&& kTeam == Team::kBlock && !kPrefetch;
+
 template <Kind kKind, typename T, typename S, int kVectors, Team kTeam,
           bool kPrefetch>
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(
+    kHasThreeBlocks<kKind, kTeam, kPrefetch> ? 512 : 1024,
+    kHasThreeBlocks<kKind, kTeam, kPrefetch> ? 3 : 0)
     NormAlignedKernel(const __grid_constant__ AlignedPlan plan,
                       const __grid_constant__ NormData<T, S> data) {
   constexpr int kWidth = kVecWidth<T>;
