@@ -399,4 +399,25 @@ std::optional<MemoryChange> FindChange(const Snapshot& before,
   return first;
 }
 
+bool LookAlike(const c10::IValue& now, const c10::IValue& before) {
+  std::vector<at::Tensor> were;
+  VisitTensors(before,
+               [&](const at::Tensor& tensor) { were.push_back(tensor); });
+  size_t next = 0;
+  bool alike = true;
+  VisitTensors(now, [&](const at::Tensor& tensor) {
+    if (next == were.size()) {
+      alike = false;
+      return;
+    }
+    const at::Tensor& was = were[next++];
+    if (!IsPlainTensor(tensor) || !IsPlainTensor(was)) return;
+    alike = alike && tensor.sizes() == was.sizes() &&
+            tensor.strides() == was.strides() &&
+            tensor.is_conj() == was.is_conj() &&
+            tensor.is_neg() == was.is_neg();
+  });
+  return alike && next == were.size();
+}
+
 }  // namespace flaggems

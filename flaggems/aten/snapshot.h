@@ -101,6 +101,10 @@ std::optional<MemoryChange> FindChange(const Snapshot& before,
                                        const std::vector<bool>& writable,
                                        bool beside);
 
+// Whether `now` holds as many tensors as `before`, of the same sizes, strides
+// and conjugate and negative bits. Elements are not looked at.
+bool LookAlike(const c10::IValue& now, const c10::IValue& before);
+
 }  // namespace flaggems
 
 #endif  // FLAGGEMS_ATEN_SNAPSHOT_H_

@@ -31,6 +31,7 @@ namespace flaggems {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -208,6 +209,24 @@ TEST_F(HostJudgedCallTest, SharedMemoryStaysShared) {
   pending().Drain();
   EXPECT_EQ(Count(Verdict::kPass), 1);
   EXPECT_THAT(FailedCalls(), IsEmpty());
+}
+
+TEST_F(HostJudgedCallTest, AnArgumentThatLooksOtherwiseIsReported) {
+  // The result is right, and the strides of the argument are (1, 3) after it.
+  const at::Tensor x = ToFakeDevice(at::eye(3));
+  inside_ = [&] { x.t_(); };
+  CallOnDevice(x);
+  pending().Drain();
+  EXPECT_EQ(Count(Verdict::kFailArgument), 1);
+}
+
+TEST_F(HostJudgedCallTest, AResultOnTheHostIsReported) {
+  returns_on_host_ = true;
+  Call(Of(1));
+  pending().Drain();
+  EXPECT_EQ(Count(Verdict::kFailLayout), 1);
+  ASSERT_THAT(sink_->records(), SizeIs(1));
+  EXPECT_THAT(sink_->records()[0].message, HasSubstr("a result on cpu"));
 }
 
 TEST_F(HostJudgedCallTest, VerdictsComeInTheOrderOfTheCalls) {

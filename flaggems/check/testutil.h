@@ -107,6 +107,7 @@ class FakeDeviceCallTest : public testing::Test {
   OpLedger* ledger_ = nullptr;
   c10::BoxedKernel checked_;
   bool throws_ = false;           // the kernel does
+  bool returns_on_host_ = false;  // its result is on the CPU
   std::function<void()> inside_;  // runs in the kernel
 
  private:
@@ -125,7 +126,7 @@ class FakeDeviceCallTest : public testing::Test {
       at::Tensor y = name == "aten::neg_" ? x : at::empty_like(x);
       CpuAliasOf(y).copy_(-CpuAliasOf(x));
       if (test->wrong_) CpuAliasOf(y).view(-1)[-1].fill_(0);
-      stack->back() = y;
+      stack->back() = test->returns_on_host_ ? CpuAliasOf(y).clone() : y;
     }
     FakeDeviceCallTest* const test;
   };

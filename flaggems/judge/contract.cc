@@ -7,8 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "flaggems/aten/guarded_allocator.h"
 #include "flaggems/aten/snapshot.h"
 #include "flaggems/aten/visit_tensors.h"
@@ -28,6 +30,38 @@ bool SharesWith(const at::Tensor& result, const c10::IValue& argument) {
     shares = shares || SharesStorage(result, tensor);
   });
   return shares;
+}
+
+// Some tensor of `value` is in memory that was none of the arguments' when the
+// snapshot was taken.
+bool HasOtherMemory(const c10::IValue& value, const Snapshot& before) {
+  bool other = false;
+  VisitTensors(value, [&](const at::Tensor& tensor) {
+    if (!IsPlainTensor(tensor) || tensor.numel() == 0) return;
+    other = other ||
+            std::none_of(before.ranges().begin(), before.ranges().end(),
+                         [&](const CopiedRange& range) {
+                           return range.storage.is_alias_of(tensor.storage());
+                         });
+  });
+  return other;
+}
+
+using Storages = absl::flat_hash_set<const c10::StorageImpl*>;
+
+Storages StoragesOf(const c10::IValue& value) {
+  Storages storages;
+  VisitTensors(value, [&](const at::Tensor& tensor) {
+    if (IsPlainTensor(tensor) && tensor.storage().nbytes() > 0) {
+      storages.insert(tensor.storage().unsafeGetStorageImpl());
+    }
+  });
+  return storages;
+}
+
+bool IsIn(const Storages& storages, const at::Tensor& tensor) {
+  return IsPlainTensor(tensor) &&
+         storages.count(tensor.storage().unsafeGetStorageImpl()) > 0;
 }
 
 bool SameStrides(const at::Tensor& a, const at::Tensor& b) {
@@ -125,6 +159,18 @@ class ContractCheck {
                        "it is written")
                  : change->message);
     }
+    // Of host tensors the snapshot knows the memory, not a copy of it.
+    if (call_.on_host && !call_.before.ranges().empty()) {
+      for (size_t a = 0; a < call_.arguments.size(); ++a) {
+        if (!call_.op.writable[a] &&
+            HasOtherMemory(call_.arguments[a], call_.before)) {
+          Report(Verdict::kFailArgument, 0,
+                 absl::StrCat("argument ", ArgumentName(a),
+                              " was given other memory; the schema does not "
+                              "say that it is written"));
+        }
+      }
+    }
     int index = 0;
     VisitTensors(call_.outputs, [&](const at::Tensor& tensor) {
       const int output = index++;
@@ -160,7 +206,26 @@ class ContractCheck {
       if (IsUnread(call_.op, call_.before.arguments(), index)) continue;
       CheckResult(got[i].value, want[i].value, index, native);
     }
-    if (!call_.is_sample) CheckSharing(model);
+    if (call_.is_sample) return;
+    CheckArguments(model);
+    CheckSharing(model);
+  }
+
+  // What is not marked as written looks as it did, unless the native kernel
+  // changes that, too.
+  void CheckArguments(const ReferenceRun& model) {
+    const std::vector<c10::IValue>& before = call_.before.arguments();
+    for (size_t a = 0; a < before.size(); ++a) {
+      if (call_.op.writable[a] || a >= model.arguments.size() ||
+          LookAlike(call_.arguments[a], before[a]) ||
+          !LookAlike(model.arguments[a], before[a])) {
+        continue;
+      }
+      Report(Verdict::kFailArgument, 0,
+             absl::StrCat("argument ", ArgumentName(a),
+                          " has other sizes or strides than before the call; "
+                          "the schema does not say that it is written"));
+    }
   }
 
   void CheckResult(const c10::IValue& got, const c10::IValue& want, int output,
@@ -183,6 +248,7 @@ class ContractCheck {
     }
     const at::Tensor& got_tensor = got.toTensor();
     const at::Tensor& want_tensor = want.toTensor();
+    CheckPlace(got_tensor, output);
     CheckType(got_tensor, want_tensor, output, native);
     if (got_tensor.sizes() != want_tensor.sizes()) {
       Differ(Verdict::kFailShape, output,
@@ -230,6 +296,29 @@ class ContractCheck {
         }
       }
     }
+  }
+
+  // The first result of tensors on one device is there, too, wherever numbers
+  // of 0 dimensions are. Of other results nothing is promised: random states of
+  // attention are on the host.
+  void CheckPlace(const at::Tensor& got, int output) {
+    if (output > 0 || got.dim() == 0 || !Binds()) return;
+    std::optional<at::Device> device;
+    bool one = true;
+    VisitTensors(call_.arguments, [&](const at::Tensor& tensor) {
+      if (tensor.dim() == 0) return;
+      one = one && (!device || *device == tensor.device());
+      device = tensor.device();
+    });
+    for (const c10::IValue& argument : call_.arguments) {
+      one = one && !argument.isDevice();
+    }
+    if (!device || !one || got.device() == *device) return;
+    // These may be copies.
+    if (!call_.on_host && device->is_cpu()) return;
+    Report(Verdict::kFailLayout, output,
+           absl::StrCat("a result on ", got.device().str(),
+                        ", the arguments are on ", device->str()));
   }
 
   // Its memory is an argument's, whatever is in there.
@@ -290,9 +379,57 @@ class ContractCheck {
                                     {c10::SchemaArgType::input, a});
   }
 
+  // As CheckSharing(), of the tensors of a list.
+  void CheckSharingOfList(const ReferenceRun& model, size_t i) {
+    std::vector<at::Tensor> got;
+    std::vector<at::Tensor> want;
+    VisitTensors(call_.outputs[i],
+                 [&](const at::Tensor& tensor) { got.push_back(tensor); });
+    VisitTensors(model.outputs[i],
+                 [&](const at::Tensor& tensor) { want.push_back(tensor); });
+    if (got.size() != want.size()) return;
+    // Of which argument, a schema does not say of lists.
+    const bool may = MustAlias(i);
+    for (size_t a = 0; a < call_.arguments.size(); ++a) {
+      const Storages got_memory = StoragesOf(call_.arguments[a]);
+      const Storages want_memory = StoragesOf(model.arguments[a]);
+      for (size_t k = 0; k < got.size(); ++k) {
+        if (got[k].numel() == 0) continue;
+        const bool shares = IsIn(got_memory, got[k]);
+        const bool should =
+            Binds() ? IsIn(want_memory, want[k]) : may && shares;
+        if (shares == should) continue;
+        if (shares && !may) {
+          ReportSharing(i, absl::StrCat("tensor ", k, " of output ", i), a);
+        } else if (should && may) {
+          ReportNoSharing(i, absl::StrCat("tensor ", k, " of output ", i), a);
+        } else {
+          continue;
+        }
+        return;
+      }
+    }
+  }
+
+  void ReportSharing(size_t output, absl::string_view what, size_t argument) {
+    Report(Verdict::kFailAlias, static_cast<int>(output),
+           absl::StrCat(what, " shares memory with argument ",
+                        ArgumentName(argument)));
+  }
+
+  void ReportNoSharing(size_t output, absl::string_view what, size_t argument) {
+    Report(Verdict::kFailAlias, static_cast<int>(output),
+           absl::StrCat(what, " does not share the memory of argument ",
+                        ArgumentName(argument), ", which the schema demands"));
+  }
+
   void CheckSharing(const ReferenceRun& model) {
     for (size_t i = 0; i < call_.outputs.size(); ++i) {
       if (i >= model.outputs.size()) return;
+      if (call_.outputs[i].isList() && model.outputs[i].isList()) {
+        CheckSharingOfList(model, i);
+        continue;
+      }
       if (!call_.outputs[i].isTensor() || !model.outputs[i].isTensor() ||
           !call_.outputs[i].toTensor().defined() ||
           !model.outputs[i].toTensor().defined()) {
@@ -309,15 +446,9 @@ class ContractCheck {
         if (shares) {
           // The reference of a view may have made a copy.
           if (SchemaShares(i, a)) continue;
-          Report(Verdict::kFailAlias, static_cast<int>(i),
-                 absl::StrCat("output ", i, " shares memory with argument ",
-                              ArgumentName(a)));
+          ReportSharing(i, absl::StrCat("output ", i), a);
         } else if (MustAlias(i)) {
-          Report(Verdict::kFailAlias, static_cast<int>(i),
-                 absl::StrCat("output ", i,
-                              " does not share the memory of "
-                              "argument ",
-                              ArgumentName(a), ", which the schema demands"));
+          ReportNoSharing(i, absl::StrCat("output ", i), a);
         }
       }
       for (size_t j = 0; j < i; ++j) {

@@ -185,6 +185,12 @@ std::vector<ContractCase> Cases() {
        Giving({m.exp().t().contiguous().t()}),
        Verdict::kFailLayout,
        "strides (1, 3), the reference has (4, 1)"},
+      {"OnAnotherDevice",
+       exp,
+       {x},
+       Giving({at::empty({6}, at::kMeta)}),
+       Verdict::kFailLayout,
+       "a result on meta, the arguments are on cpu"},
       {"KeepsTransposed",
        exp,
        {m.t()},
@@ -242,6 +248,36 @@ std::vector<ContractCase> Cases() {
        [](Values a) -> Values { return {TensorOf(a).abs_().clone()}; },
        Verdict::kFailAlias,
        "which the schema demands"},
+      {"ListOfViewsThatIsOfCopies",
+       split,
+       {x, std::vector<int64_t>{2, 4}},
+       [](Values a) -> Values {
+         return {c10::List<at::Tensor>({TensorOf(a).narrow(0, 0, 2),
+                                        TensorOf(a).narrow(0, 2, 4).clone()})};
+       },
+       Verdict::kFailAlias,
+       "tensor 1 of output 0 does not share the memory of argument self"},
+      {"ListReturnsItsArgument",
+       "aten::_foreach_abs",
+       {c10::List<at::Tensor>({F32({1, 2}), F32({3})})},
+       [](Values a) -> Values { return {a[0]}; },
+       Verdict::kFailAlias,
+       "tensor 0 of output 0 shares memory with argument self"},
+      {"ListOfNewTensors",
+       "aten::_foreach_abs",
+       {c10::List<at::Tensor>({F32({1, 2}), F32({3})})},
+       NativeKernelOf("aten::_foreach_abs"),
+       Verdict::kPass,
+       ""},
+      {"ListOfCopiesIsFree",
+       "aten::unsafe_split.Tensor",
+       {x, 3, 0},
+       [](Values a) -> Values {
+         return {c10::List<at::Tensor>({TensorOf(a).narrow(0, 0, 3).clone(),
+                                        TensorOf(a).narrow(0, 3, 3).clone()})};
+       },
+       Verdict::kPass,
+       ""},
       {"OutputsShare",
        "aten::std_mean.correction",
        {m},
@@ -264,6 +300,62 @@ std::vector<ContractCase> Cases() {
        Writing("aten::add.Tensor", 1, 23),
        Verdict::kFailArgument,
        "argument other"},
+      {"TransposesItsInput",
+       exp,
+       {m.clone()},
+       [](Values a) -> Values {
+         Values results = {TensorOf(a).exp()};
+         TensorOf(a).t_();
+         return results;
+       },
+       Verdict::kFailArgument,
+       "argument self has other sizes or strides"},
+      {"ResizesItsInput",
+       exp,
+       {m.clone()},
+       [](Values a) -> Values {
+         Values results = {TensorOf(a).exp()};
+         TensorOf(a).resize_({2});
+         return results;
+       },
+       Verdict::kFailArgument,
+       "argument self has other sizes or strides"},
+      {"ConjugatesItsInput",
+       exp,
+       {at::complex(m, m)},
+       [](Values a) -> Values {
+         Values results = {TensorOf(a).exp()};
+         TensorOf(a)._set_conj(true);
+         return results;
+       },
+       Verdict::kFailArgument,
+       "argument self has other sizes or strides"},
+      {"ReshapesATensorOfAList",
+       "aten::cat",
+       {c10::List<at::Tensor>({F32({1}), F32({2, 3})}), 0},
+       [](Values a) -> Values {
+         Values results = CallNative("aten::cat", a);
+         a[0].toTensorVector()[1].unsqueeze_(0);
+         return results;
+       },
+       Verdict::kFailArgument,
+       "argument tensors has other sizes or strides"},
+      {"MayReshapeWhatItWrites",
+       "aten::t_",
+       {m.clone()},
+       NativeKernelOf("aten::t_"),
+       Verdict::kPass,
+       ""},
+      {"GivesItsInputOtherMemory",
+       exp,
+       {m.clone()},
+       [](Values a) -> Values {
+         Values results = {TensorOf(a).exp()};
+         TensorOf(a).set_(at::zeros({3, 4}));
+         return results;
+       },
+       Verdict::kFailArgument,
+       "argument self was given other memory"},
       {"WritesBesideAnInput",
        exp,
        {at::arange(16.).slice(0, 4, 8)},

@@ -56,6 +56,8 @@ class HostCopyScreen final : public Screen {
     return StatusOrOf([&]() -> absl::StatusOr<bool> {
       // The current device need not be the tensors'.
       const c10::DeviceGuard guard(copy_stream_.device());
+      // Such a failure is judged by the arguments, not by copies.
+      if (!ArgumentsLookAlike()) return false;
       const std::vector<size_t> reached = ReachedWith(outputs);
       std::vector<c10::IValue> values(outputs.begin(), outputs.end());
       for (const size_t i : reached) values.push_back(after_[i]);
@@ -121,6 +123,14 @@ class HostCopyScreen final : public Screen {
   void Hold(int64_t copied) {
     bytes_ += BytesHeld(copied);
     bytes_under_way.fetch_add(BytesHeld(copied), std::memory_order_relaxed);
+  }
+
+  // What is not marked as written has the sizes and strides that it had.
+  bool ArgumentsLookAlike() const {
+    for (size_t i = 0; i < after_.size(); ++i) {
+      if (!op_.writable[i] && !LookAlike(after_[i], before_[i])) return false;
+    }
+    return true;
   }
 
   // The arguments whose memory the kernel may have written, or returned.
