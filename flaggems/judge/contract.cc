@@ -283,7 +283,8 @@ class ContractCheck {
     }
     if (got_tensor.scalar_type() == c10::kBool &&
         got_tensor.device().is_cpu() && IsGuarded(got_tensor.storage()) &&
-        call_.row.op_class != OpClass::kUninit && !IsView(got_tensor)) {
+        call_.row.op_class != OpClass::kUninit &&
+        call_.row.op_class != OpClass::kView && !IsView(got_tensor)) {
       if (const auto position = FirstInvalidBool(got_tensor)) {
         Judgement judgement = Differs(
             Verdict::kFailValue, "never written by the kernel, or no bool");

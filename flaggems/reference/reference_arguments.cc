@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
@@ -64,15 +65,26 @@ at::Tensor FlatView(const at::Tensor& tensor) {
   return flat;
 }
 
+// What is made of an expanded tensor may be as large as a call's other tensors.
+constexpr int64_t kMaxExpanded = int64_t{1} << 24;
+
+bool IsExpanded(const at::Tensor& tensor) {
+  for (int64_t d = 0; d < tensor.dim(); ++d) {
+    if (tensor.size(d) > 1 && tensor.stride(d) == 0) return true;
+  }
+  return false;
+}
+
 // Copies of storages, each made once per element type.
 class StorageCopies {
  public:
   StorageCopies(const Options& options, absl::Span<const c10::IValue> arguments)
       : options_(options), arena_(MakeArena(arguments, options)) {}
 
-  at::Tensor Copy(const at::Tensor& tensor, bool negative) {
+  at::Tensor Copy(const at::Tensor& given, bool negative) {
     const std::optional<c10::ScalarType> widened =
-        Widened(tensor.scalar_type(), options_);
+        Widened(given.scalar_type(), options_);
+    const at::Tensor tensor = widened ? ToPerturb(given) : given;
     const bool wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();
     if (!widened && !options_.copy) return tensor;
     const at::Tensor flat = Flat(tensor, widened, negative, wrapped);
@@ -106,6 +118,20 @@ class StorageCopies {
 
  private:
   using Key = std::tuple<const void*, c10::ScalarType, bool>;
+
+  // Elements that an expanded tensor has several times over are perturbed each
+  // by its own step: a kernel that reads one of them twice rounds twice. (None
+  // is written: operators refuse that.)
+  at::Tensor ToPerturb(const at::Tensor& tensor) {
+    if (options_.elements != Options::Elements::kPerturb ||
+        !tensor.device().is_cpu() || tensor.numel() > kMaxExpanded ||
+        !IsExpanded(tensor)) {
+      return tensor;
+    }
+    // copies_ knows storages by their addresses.
+    return dense_.emplace_back(
+        at::empty(tensor.sizes(), tensor.options()).copy_(tensor));
+  }
 
   const at::Tensor& Flat(const at::Tensor& tensor,
                          std::optional<c10::ScalarType> widened, bool negative,
@@ -184,6 +210,7 @@ class StorageCopies {
 
   const Options& options_;
   std::optional<FlatArena> arena_;
+  std::vector<at::Tensor> dense_;
   std::map<Key, at::Tensor> copies_;
   std::vector<WidenRequest> on_device_;  // not done yet
 };

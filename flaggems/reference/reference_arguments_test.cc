@@ -644,6 +644,24 @@ TEST(ReferenceArgumentsTest, PerturbationOfAwkwardElements) {
       at::equal(First("aten::exp", {at::arange(4)}, options), at::arange(4)));
 }
 
+// The condition of a norm of equal elements is that of any others.
+TEST(ReferenceArgumentsTest, ExpandedElementsArePerturbedEachByItself) {
+  Options options = WithElements(Options::Elements::kPerturb);
+  options.step = 0x1p-8;
+  const at::Tensor x = at::ones({2, 1}).expand({2, 50});
+  const Values two = Make("aten::add.Tensor", {x, x}, options);
+  for (const size_t i : {0, 1}) {
+    const at::Tensor p = two[i].toTensor();
+    EXPECT_EQ(p.sizes(), x.sizes());
+    EXPECT_EQ(std::get<0>(at::_unique(p)).numel(), 100);
+    EXPECT_LE((p - 1).abs().max().item<double>(), 0x1p-8 + 1e-12);
+  }
+  EXPECT_FALSE(at::equal(two[0].toTensor(), two[1].toTensor()));
+  // What is not perturbed keeps its strides.
+  options = WithElements(Options::Elements::kKeep);
+  EXPECT_EQ(First("aten::exp", {x}, options).stride(1), 0);
+}
+
 TEST(ReferenceArgumentsTest, NumbersArePerturbedForFactoriesAlone) {
   Options options = WithElements(Options::Elements::kPerturb);
   options.step = 0x1p-8;
