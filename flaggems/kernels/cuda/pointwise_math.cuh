@@ -441,8 +441,8 @@ __device__ __forceinline__ Compute<T> MulGeluTanhSigmoid(Compute<T> v,
 
 // x sigmoid(u), for float32 within 1.2 ulp for x of usual size. There u has a
 // second part, what rounding its products took off, for the exponential has the
-// error of u times u; with MulGeluTanhSigmoid(), whose u is double, it takes 8
-// % more time than the memory.
+// error of u times u; MulGeluTanhSigmoid(), whose u is double, takes 8 % more
+// time than the memory.
 template <typename T>
 __device__ __forceinline__ Compute<T> GeluByTanh(Compute<T> x) {
   if constexpr (std::is_same<T, float>::value) {
