@@ -61,6 +61,28 @@ TEST_F(HostJudgedChecksTest, AWrongResultThatIsWrittenAfterwardsIsFound) {
   EXPECT_EQ(SummaryOf("relu").failed, 1);
 }
 
+TEST_F(HostJudgedChecksTest, AnArgumentThatIsOverwrittenIsFound) {
+  torch::Library wrong(torch::Library::IMPL, "aten", c10::DispatchKey::CUDA,
+                       __FILE__, __LINE__);
+  wrong.impl("relu", torch::CppFunction([](const at::Tensor& x) {
+               at::Tensor y = x.cpu().clamp_min(0).cuda();
+               x[7].fill_(2);
+               return y;
+             }));
+  Check({"aten::relu"});
+  at::relu(at::ones({64}, Cuda()));
+  EXPECT_EQ(SummaryOf("relu").failed, 1);
+  EXPECT_THAT(Log(), testing::HasSubstr("argument self was changed"));
+}
+
+TEST_F(HostJudgedChecksTest, AViewMayReachWhatItsArgumentDoesNot) {
+  Check({"aten::as_strided"});
+  const at::Tensor x = at::arange(8, Cuda());
+  x.narrow(0, 2, 3).as_strided({2}, {1}, 6);
+  EXPECT_EQ(SummaryOf("as_strided").failed, 0);
+  EXPECT_GT(SummaryOf("as_strided").passed, 0);
+}
+
 TEST_F(HostJudgedChecksTest, ACheckedCallDoesNotWaitForTheDevice) {
   Check({"aten::relu", "aten::mm"});
   const at::Tensor x = at::randn({256, 256}, Cuda());

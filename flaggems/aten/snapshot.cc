@@ -20,7 +20,7 @@ namespace {
 using Ranges = absl::flat_hash_map<const c10::StorageImpl*, CopiedRange>;
 
 void Reach(const at::Tensor& tensor, int64_t margin, Ranges& ranges) {
-  if (tensor.numel() == 0) {
+  if (tensor.numel() == 0 && margin != kWholeStorage) {
     // Reaches nothing, whatever its offset, which may lie outside the storage.
     ranges.try_emplace(tensor.storage().unsafeGetStorageImpl(),
                        CopiedRange{tensor.storage(), nullptr, 0, 0, {}});
@@ -28,12 +28,15 @@ void Reach(const at::Tensor& tensor, int64_t margin, Ranges& ranges) {
   }
   const int64_t item = static_cast<int64_t>(tensor.element_size());
   const int64_t first = tensor.storage_offset() * item;
+  const auto all = static_cast<int64_t>(tensor.storage().nbytes());
   int64_t begin = first;
   int64_t end = first + Extent(tensor) * item;
-  if (tensor.device().is_cpu()) {
+  if (margin == kWholeStorage) {
+    begin = 0;
+    end = all;
+  } else if (tensor.device().is_cpu()) {
     begin = std::max<int64_t>(0, begin - margin);
-    end = std::min<int64_t>(static_cast<int64_t>(tensor.storage().nbytes()),
-                            end + margin);
+    end = std::min<int64_t>(all, end + margin);
   }
   // A multiple of every element size, so that views of other dtypes over the
   // same storage keep whole offsets.
@@ -317,12 +320,13 @@ bool LiesInStorage(const at::Tensor& tensor) {
              static_cast<int64_t>(tensor.storage().nbytes());
 }
 
-int64_t BytesReached(absl::Span<const c10::IValue> values) {
+int64_t BytesReached(absl::Span<const c10::IValue> values, int64_t margin) {
   int64_t bytes = 0;
   VisitTensors(values, [&](const at::Tensor& tensor) {
-    if (IsPlainTensor(tensor)) {
-      bytes += Extent(tensor) * static_cast<int64_t>(tensor.element_size());
-    }
+    if (!IsPlainTensor(tensor)) return;
+    bytes += margin == kWholeStorage
+                 ? static_cast<int64_t>(tensor.storage().nbytes())
+                 : Extent(tensor) * static_cast<int64_t>(tensor.element_size());
   });
   return bytes;
 }

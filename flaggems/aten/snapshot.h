@@ -8,6 +8,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,8 +42,12 @@ int64_t Extent(const at::Tensor& tensor);
 // they do not once that was resized below them.
 bool LiesInStorage(const at::Tensor& tensor);
 
-// Bytes that a Snapshot of these copies at most: each tensor's extent.
-int64_t BytesReached(absl::Span<const c10::IValue> values);
+// In place of a margin: the storages of the tensors are copied whole.
+inline constexpr int64_t kWholeStorage = std::numeric_limits<int64_t>::max();
+
+// Bytes that a Snapshot of these copies at most, beside margins: each tensor's
+// extent, or with kWholeStorage its storage.
+int64_t BytesReached(absl::Span<const c10::IValue> values, int64_t margin = 0);
 
 // The arguments of a call as they were when it was taken.
 //
@@ -55,7 +60,7 @@ int64_t BytesReached(absl::Span<const c10::IValue> values);
 class Snapshot {
  public:
   // Copies what the tensors of `arguments` reach, and of each storage on the
-  // CPU up to `margin` bytes on both sides.
+  // CPU up to `margin` bytes on both sides; or all storages (kWholeStorage).
   //
   // Cost:    one copy of that range; from a device to the host (kHost) it waits
   //          for the current stream, else it is put into that stream.

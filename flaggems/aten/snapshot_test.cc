@@ -254,6 +254,23 @@ TEST(SnapshotTest, CopiesNothingOfAnEmptyTensorOnADevice) {
   EXPECT_EQ(copies[0].toTensor().strides(), empty.strides());
 }
 
+// as_strided may reach any of a storage from any view of it.
+TEST(SnapshotTest, CopiesWholeStorages) {
+  const at::Tensor base = at::arange(100.);
+  for (const bool on_device : {false, true}) {
+    const at::Tensor all = on_device ? ToFakeDevice(base) : base;
+    for (const at::Tensor& view :
+         {all.as_strided({3}, {1}, 40), all.as_strided({0}, {1}, 40)}) {
+      const std::vector<c10::IValue> arguments = {view};
+      EXPECT_EQ(BytesReached(arguments, kWholeStorage), 400);
+      const auto snapshot = Snapshot::Take(arguments, kWholeStorage);
+      ASSERT_THAT(snapshot, IsOk());
+      const at::Tensor copy = snapshot->arguments()[0].toTensor();
+      EXPECT_TRUE(at::equal(copy.as_strided({100}, {1}, 0), base));
+    }
+  }
+}
+
 TEST(SnapshotTest, RefusesWhatItCannotCopy) {
   const at::Tensor sparse = at::eye(3).to_sparse();
   EXPECT_THAT(Snapshot::Take(std::vector<c10::IValue>{sparse}),

@@ -4,12 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "flaggems/aten/status_of_exception.h"
 #include "flaggems/aten/visit_tensors.h"
@@ -19,18 +17,6 @@
 
 namespace flaggems {
 namespace {
-
-// How far beside the arguments a write is looked for: a cache line or two of
-// any tile that a kernel may write too much.
-constexpr int64_t kMargin = 1024;
-
-// as_strided counts its offset from the start of the storage, whatever its
-// argument reaches of it.
-int64_t MarginOf(const JudgedOp& op) {
-  return absl::StartsWith(op.traits.key.name, "as_strided")
-             ? std::numeric_limits<int64_t>::max() / 4
-             : kMargin;
-}
 
 // Results are computed again.
 bool HasNumbers(const BudgetRow& row) {
@@ -59,10 +45,11 @@ BudgetCheck::~BudgetCheck() {
 absl::Status BudgetCheck::Prepare(absl::Span<const c10::IValue> arguments) {
   arguments_ = AllWithOwnLists(arguments);
   on_host_ = IsOnHost(arguments);
-  if (memory_limit_ > 0 && BytesReached(arguments) > memory_limit_) {
+  const int64_t margin = MarginOf(op_);
+  if (memory_limit_ > 0 && BytesReached(arguments, margin) > memory_limit_) {
     return PrepareRows(arguments);
   }
-  FG_ASSIGN_OR_RETURN(before_, Snapshot::Take(arguments, MarginOf(op_)));
+  FG_ASSIGN_OR_RETURN(before_, Snapshot::Take(arguments, margin));
   entered_ = true;
   if (depth++ == 0) {
     threads_begun.fetch_add(1, std::memory_order_acq_rel);

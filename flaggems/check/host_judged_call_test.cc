@@ -174,8 +174,9 @@ TEST_F(HostJudgedCallTest, NothingWaitsForTheDevice) {
   const at::Tensor y = CallOnDevice(x, /*wrong=*/true);
   pending().Poll();
   EXPECT_THAT(reference_->threads(), IsEmpty());
-  // 12 bytes of x and of y, on the device and on the host.
-  EXPECT_EQ(pending().bytes(), 48);
+  // 12 bytes of x, before and after the call, and of y, on the device and on the
+  // host.
+  EXPECT_EQ(pending().bytes(), 72);
   // The program writes both again.
   CpuAliasOf(x).fill_(5);
   CpuAliasOf(y).copy_(-Of(1));
@@ -218,6 +219,25 @@ TEST_F(HostJudgedCallTest, AnArgumentThatLooksOtherwiseIsReported) {
   CallOnDevice(x);
   pending().Drain();
   EXPECT_EQ(Count(Verdict::kFailArgument), 1);
+}
+
+TEST_F(HostJudgedCallTest, AnArgumentThatIsOverwrittenIsReported) {
+  const at::Tensor x = ToFakeDevice(at::zeros({2, 3}));
+  // The result is right up to the sign of a zero.
+  inside_ = [&] { CpuAliasOf(x)[1][2].fill_(-0.0); };
+  CallOnDevice(x);
+  pending().Drain();
+  EXPECT_EQ(Count(Verdict::kFailArgument), 1);
+  ASSERT_THAT(sink_->records(), SizeIs(1));
+  EXPECT_THAT(sink_->records()[0].message, HasSubstr("self was changed"));
+}
+
+TEST_F(HostJudgedCallTest, MemoryBetweenTheElementsOfAnArgumentIsNotLookedAt) {
+  const at::Tensor base = ToFakeDevice(at::ones({2, 3}));
+  inside_ = [&] { CpuAliasOf(base)[1][2].fill_(5); };
+  CallOnDevice(base.as_strided({2, 2}, {3, 1}));
+  pending().Drain();
+  EXPECT_EQ(Count(Verdict::kPass), 1);
 }
 
 TEST_F(HostJudgedCallTest, AResultOnTheHostIsReported) {

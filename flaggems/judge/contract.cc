@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -149,16 +150,12 @@ class ContractCheck {
   void CheckMemory() {
     const std::optional<MemoryChange> change = FindChange(
         call_.before, call_.arguments, call_.op.writable, call_.alone);
-    if (change) {
-      Report(Verdict::kFailArgument, 0,
-             change->argument >= 0
-                 ? absl::StrCat(
-                       "argument ",
-                       ArgumentName(static_cast<size_t>(change->argument)),
-                       " was changed; the schema does not say that "
-                       "it is written")
-                 : change->message);
+    if (change && change->argument >= 0) {
+      ReportChange(static_cast<size_t>(change->argument));
+    } else if (change) {
+      Report(Verdict::kFailArgument, 0, change->message);
     }
+    if (!call_.on_host) CheckCopies();
     // Of host tensors the snapshot knows the memory, not a copy of it.
     if (call_.on_host && !call_.before.ranges().empty()) {
       for (size_t a = 0; a < call_.arguments.size(); ++a) {
@@ -181,6 +178,53 @@ class ContractCheck {
                             " was overwritten: ", *damage));
       }
     });
+  }
+
+  // Of a call on a device whose arguments as they were have been copied to the
+  // host: the elements of those that fill their memory. Between others something
+  // else may be written meanwhile.
+  void CheckCopies() {
+    Storages written;
+    for (size_t a = 0; a < call_.arguments.size(); ++a) {
+      if (!call_.op.writable[a]) continue;
+      const Storages more = StoragesOf(call_.arguments[a]);
+      written.insert(more.begin(), more.end());
+    }
+    const std::vector<c10::IValue>& before = call_.before.arguments();
+    for (size_t a = 0; a < before.size() && a < call_.arguments.size(); ++a) {
+      if (call_.op.writable[a]) continue;
+      std::vector<at::Tensor> was;
+      VisitTensors(before[a], [&](const at::Tensor& t) { was.push_back(t); });
+      size_t i = 0;
+      bool changed = false;
+      VisitTensors(call_.arguments[a], [&](const at::Tensor& is) {
+        const size_t k = i++;
+        changed = changed || (k < was.size() && !IsIn(written, is) &&
+                              DifferAsCopies(was[k], is));
+      });
+      if (changed) ReportChange(a);
+    }
+  }
+
+  static bool DifferAsCopies(const at::Tensor& was, const at::Tensor& is) {
+    if (!IsPlainTensor(was) || !IsPlainTensor(is) || !was.device().is_cpu() ||
+        was.numel() == 0 || was.scalar_type() != is.scalar_type() ||
+        was.sizes() != is.sizes() || was.strides() != is.strides() ||
+        !was.is_non_overlapping_and_dense()) {
+      return false;
+    }
+    // Keeps the strides.
+    const at::Tensor now = is.device().is_cpu() ? is : is.to(at::kCPU);
+    return now.strides() == was.strides() &&
+           std::memcmp(was.const_data_ptr(), now.const_data_ptr(),
+                       was.nbytes()) != 0;
+  }
+
+  void ReportChange(size_t argument) {
+    Report(Verdict::kFailArgument, 0,
+           absl::StrCat("argument ", ArgumentName(argument),
+                        " was changed; the schema does not say that it is "
+                        "written"));
   }
 
   void CheckResults(const ReferenceRun& model, bool native) {

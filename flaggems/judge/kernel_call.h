@@ -38,6 +38,10 @@ struct JudgedOp {
   bool native = false;
 };
 
+// How far beside its arguments a check of the operator copies memory, in bytes,
+// or kWholeStorage (aten/snapshot.h).
+int64_t MarginOf(const JudgedOp& op);
+
 struct KernelCall {
   const JudgedOp& op;
   std::shared_ptr<const Reference> reference;  // of this call; not null

@@ -10,6 +10,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "flaggems/aten/snapshot.h"
 #include "flaggems/aten/status_of_exception.h"
@@ -133,7 +134,9 @@ class HostCopyScreen final : public Screen {
     return true;
   }
 
-  // The arguments whose memory the kernel may have written, or returned.
+  // The arguments that are copied after the kernel, too: those whose memory it
+  // may have written or returned, and all others of the device, for it may have
+  // written what it must not.
   std::vector<size_t> ReachedWith(absl::Span<const c10::IValue> outputs) const {
     std::vector<const c10::StorageImpl*> storages;
     const auto add = [&](const at::Tensor& tensor) {
@@ -148,14 +151,17 @@ class HostCopyScreen final : public Screen {
     std::vector<size_t> reached;
     for (size_t i = 0; i < after_.size(); ++i) {
       bool shares = op_.writable[i];
+      bool has_tensor = false;
+      bool on_device = true;
       VisitTensors(after_[i], [&](const at::Tensor& tensor) {
-        for (const c10::StorageImpl* storage : storages) {
-          shares =
-              shares || (tensor.has_storage() &&
-                         tensor.storage().unsafeGetStorageImpl() == storage);
-        }
+        has_tensor = true;
+        on_device = on_device && tensor.device() == copy_stream_.device();
+        shares =
+            shares || (tensor.has_storage() &&
+                       absl::c_linear_search(
+                           storages, tensor.storage().unsafeGetStorageImpl()));
       });
-      if (shares) reached.push_back(i);
+      if (shares || (has_tensor && on_device)) reached.push_back(i);
     }
     return reached;
   }
@@ -244,7 +250,8 @@ class HostCopyScreenMaker final : public ScreenMaker {
     if (!device) return nullptr;
     const std::optional<c10::Stream> stream = CopyStream(*device);
     if (!stream) return nullptr;
-    const int64_t bytes = BytesReached(arguments);
+    const int64_t margin = MarginOf(op);
+    const int64_t bytes = BytesReached(arguments, margin);
     if ((memory.limit > 0 && bytes > memory.limit) ||
         BytesHeld(bytes) > kMaxHostCopyBytes) {
       return nullptr;
@@ -261,7 +268,8 @@ class HostCopyScreenMaker final : public ScreenMaker {
       const c10::DeviceGuard guard(*device);
       FG_ASSIGN_OR_RETURN(
           Snapshot before,
-          Snapshot::Take(arguments, /*margin=*/0, CopyPlace::kDevice));
+          Snapshot::Take(arguments, margin == kWholeStorage ? margin : 0,
+                         CopyPlace::kDevice));
       return std::make_unique<HostCopyScreen>(op, arguments, std::move(before),
                                               *stream);
     });
