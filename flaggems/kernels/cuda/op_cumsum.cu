@@ -41,10 +41,16 @@ __device__ __forceinline__ Vec<T, V> LoadPart(const T* x, int64_t i,
   return v;
 }
 
+// Blocks of a multiprocessor, 0 for as many as there are: vectors of 16 bits
+// take so many registers that fewer than 768 threads would be left, too few to
+// keep the memory busy.
+template <typename T, int V, int kBlock>
+inline constexpr int kScanBlocks = sizeof(T) == 2 && V > 1 ? 768 / kBlock : 0;
+
 // One block scans one part of one row. kParts: rows have several, whose sums
 // are `sums`. V is 1 where rows are not aligned.
 template <typename T, int V, int kBlock, bool kParts>
-__global__ void __launch_bounds__(kBlock)
+__global__ void __launch_bounds__(kBlock, kScanBlocks<T, V, kBlock>)
     ScanRows(const T* in, T* out, int64_t n, int64_t parts, int64_t length,
              const Total<T>* __restrict__ sums) {
   using S = Total<T>;
