@@ -47,6 +47,14 @@ __device__ __forceinline__ double Divide(double a, double b, double) {
   return a / b;
 }
 
+// x in [-limit, limit]; NaN stays.
+__device__ __forceinline__ float Bounded(float x, float limit) {
+  float y;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(x), "f"(limit));
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(y), "f"(-limit));
+  return y;
+}
+
 // grad - exp(x) * sum, for terms that cancel: the error is at most 1.3 * 2^-24
 // of |grad| + |exp(x) * sum| (three times that with expf in float32). exp(x) is
 // 2^k (1 + q) with q in float32, about half an ulp of 1/4; the rest is double.
@@ -56,7 +64,7 @@ __device__ __forceinline__ float MinusExp(float grad, float x, double sum) {
   constexpr float kLn2 = 0x1.62e430p-1f;
   constexpr float kLn2Rest = -0x1.05c610p-29f;
   // NaN stays. Results beyond float32 are infinite without exp's help.
-  const float bounded = x < -500.0f ? -500.0f : x > 500.0f ? 500.0f : x;
+  const float bounded = Bounded(x, 500.0f);
   const float shifted = fmaf(bounded, kLog2E, kRound);
   const int k = __float_as_int(shifted) - __float_as_int(kRound);
   const float whole = shifted - kRound;
