@@ -112,6 +112,14 @@ class ColumnTile {
     for (int i = 0; i < kItems; ++i) x[i] = ToCompute(raw[i]);
   }
 
+  template <bool kStream = false, typename U>
+  __device__ __forceinline__ void LoadPair(const U* first, const U* second,
+                                           C fill, C (&x)[kItems],
+                                           C (&y)[kItems]) const {
+    Load(first, fill, x);
+    Load(second, fill, y);
+  }
+
   template <typename U>
   __device__ __forceinline__ void Store(U* tensor, const C (&x)[kItems]) const {
     U* p = tensor + base_;

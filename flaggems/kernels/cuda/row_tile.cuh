@@ -22,10 +22,11 @@
 //     one launch leaves partial results, a second one combines them.
 //
 // Alignment: vectors are those of the addresses, not of the row: a row that
-// starts in the middle of one has a shorter first vector (and Load and Store
-// take single elements there and at the end). So odd n and misaligned pointers
-// cost two edges a row. A tensor whose alignment differs from that of the first
-// one (the one given to the constructor) is moved element by element.
+// starts in the middle of one has a shorter first vector. Load reads it whole,
+// and the last one, where the tensor has their other elements; Store takes
+// single ones there. So odd n and misaligned pointers cost two edges a row. A
+// tensor whose alignment differs from that of the first one (the one given to
+// the constructor) is moved element by element.
 //
 // Elements past the row's ends have the value `fill` after Load and are not
 // stored; Valid(item) tells them. Item i of a thread is element Position(i).
@@ -184,6 +185,7 @@ class RowTile {
       active_ = true;
     }
     start_ = row_ * plan.n;
+    numel_ = plan.rows * plan.n;
     n_ = active_ ? plan.n : 0;
     const uintptr_t address = reinterpret_cast<uintptr_t>(first + start_);
     head_ = static_cast<int>(address % (sizeof(T) * kWidth) / sizeof(T));
@@ -218,6 +220,19 @@ class RowTile {
     high_ = left > (1 << 30) ? (1 << 30)
             : left < 0       ? 0
                              : static_cast<int>(left);
+    wide_ = 0;
+    partial_ = 0;
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+      const int at = Local(i);
+      const bool whole = at >= low_ && at + kWidth <= high_;
+      if (whole) wide_ |= 1u << i;
+      if (ragged_ && !whole && at + kWidth > low_ && at < high_) {
+        partial_ |= 1u << i;
+        const int64_t begin = base_ + at;
+        if (begin >= 0 && begin + kWidth <= numel_) wide_ |= 1u << i;
+      }
+    }
   }
 
   // Position in the row of an item of the current chunk; for register-resident
@@ -236,7 +251,21 @@ class RowTile {
   template <bool kStream = false, typename U>
   __device__ __forceinline__ void Load(const U* tensor, C fill,
                                        C (&x)[kItems]) const {
-    LoadAt<kStream>(tensor + base_, fill, x);
+    Raw<U> raw;
+    StartLoad<kStream>(tensor + base_, fill, &raw);
+    EndLoad(raw, fill, x);
+  }
+  // Of two tensors: all loads are in flight before one is waited for.
+  template <bool kStream = false, typename U>
+  __device__ __forceinline__ void LoadPair(const U* first, const U* second,
+                                           C fill, C (&x)[kItems],
+                                           C (&y)[kItems]) const {
+    Raw<U> raw_x;
+    Raw<U> raw_y;
+    StartLoad<kStream>(first + base_, fill, &raw_x);
+    StartLoad<kStream>(second + base_, fill, &raw_y);
+    EndLoad(raw_x, fill, x);
+    EndLoad(raw_y, fill, y);
   }
 
   // Vector `vector` of the weights, which have n elements and are the same for
@@ -357,51 +386,89 @@ class RowTile {
     return reinterpret_cast<uintptr_t>(base) % (sizeof(U) * kWidth) == 0;
   }
 
+  // What memory has at the thread's vectors.
+  template <typename U>
+  struct Raw {
+    Vec<U, kWidth> at[kVectors];
+  };
+
+  // The row's first and last vectors are read whole where the tensor has their
+  // other elements: loads of single ones would wait for the others' registers.
   template <bool kStream, typename U>
-  __device__ __forceinline__ void LoadAt(const U* base, C fill,
-                                         C (&x)[kItems]) const {
-    Vec<U, kWidth> raw[kVectors];
-    if (IsWide(base)) {
-#pragma unroll
-      for (int i = 0; i < kVectors; ++i) {
-        const int at = Local(i);
-        if (at >= low_ && at + kWidth <= high_) {
-          LoadWide<kStream>(base + at, &raw[i]);
-        } else {
-#pragma unroll
-          for (int j = 0; j < kWidth; ++j) raw[i].at[j] = FromCompute<U>(fill);
-        }
-      }
-      if (ragged_) {
-#pragma unroll
-        for (int i = 0; i < kVectors; ++i) {
-          const int at = Local(i);
-          if (at >= low_ && at + kWidth <= high_) continue;
-          if (at >= high_) continue;
-#pragma unroll
-          for (int j = 0; j < kWidth; ++j) {
-            if (at + j >= low_ && at + j < high_) raw[i].at[j] = base[at + j];
-          }
-        }
-      }
-    } else {
-#pragma unroll
-      for (int i = 0; i < kVectors; ++i) {
-        const int at = Local(i);
-#pragma unroll
-        for (int j = 0; j < kWidth; ++j) {
-          raw[i].at[j] = at + j >= low_ && at + j < high_
-                             ? base[at + j]
-                             : FromCompute<U>(fill);
-        }
-      }
-    }
+  __device__ __forceinline__ void StartLoad(const U* base, C fill,
+                                            Raw<U>* raw) const {
+    const bool wide = IsWide(base);
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) {
 #pragma unroll
       for (int j = 0; j < kWidth; ++j) {
-        x[i * kWidth + j] = static_cast<C>(ToCompute(raw[i].at[j]));
+        raw->at[i].at[j] = FromCompute<U>(fill);
       }
+      LoadWideIf<kStream>(wide && (wide_ >> i & 1) != 0, base + Local(i),
+                          &raw->at[i]);
+    }
+    if (wide && (partial_ & ~wide_) == 0) return;
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+      if (wide && (wide_ >> i & 1) != 0) continue;
+      const int at = Local(i);
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) {
+        if (at + j >= low_ && at + j < high_) raw->at[i].at[j] = base[at + j];
+      }
+    }
+  }
+
+  template <typename U>
+  __device__ __forceinline__ void EndLoad(const Raw<U>& raw, C fill,
+                                          C (&x)[kItems]) const {
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) {
+        x[i * kWidth + j] = static_cast<C>(ToCompute(raw.at[i].at[j]));
+      }
+    }
+    if (partial_ == 0) return;
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+      if ((partial_ >> i & 1) == 0) continue;
+      const int at = Local(i);
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) {
+        if (at + j < low_ || at + j >= high_) x[i * kWidth + j] = fill;
+      }
+    }
+  }
+
+  // *v stays if not `wanted`. In one predicated instruction: what is put beside
+  // a load would wait for it, and so would the loads behind.
+  template <bool kStream, typename U>
+  __device__ __forceinline__ static void LoadWideIf(bool wanted, const U* p,
+                                                    Vec<U, kWidth>* v) {
+    constexpr int kBytes = sizeof(U) * kWidth;
+    if constexpr (kBytes >= 16) {
+#pragma unroll
+      for (int b = 0; b < kBytes / 16; ++b) {
+        uint4& w = reinterpret_cast<uint4*>(v)[b];
+        const size_t from =
+            __cvta_generic_to_global(reinterpret_cast<const uint4*>(p) + b);
+        if constexpr (kStream) {
+          asm volatile(
+              "{ .reg .pred p; setp.ne.s32 p, %5, 0;\n"
+              "@p ld.global.cs.v4.b32 {%0, %1, %2, %3}, [%4]; }"
+              : "+r"(w.x), "+r"(w.y), "+r"(w.z), "+r"(w.w)
+              : "l"(from), "r"(static_cast<int>(wanted)));
+        } else {
+          asm volatile(
+              "{ .reg .pred p; setp.ne.s32 p, %5, 0;\n"
+              "@p ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4]; }"
+              : "+r"(w.x), "+r"(w.y), "+r"(w.z), "+r"(w.w)
+              : "l"(from), "r"(static_cast<int>(wanted)));
+        }
+      }
+    } else if (wanted) {
+      *v = LoadVec<kWidth>(p);
     }
   }
 
@@ -454,6 +521,10 @@ class RowTile {
   int low_ = 0;
   int high_ = 0;
   int phase_ = 0;
+  // Bits of the thread's vectors: those that are read whole, and those of which
+  // only a part is in the row.
+  unsigned wide_ = 0;
+  unsigned partial_ = 0;
   bool active_;
   bool ragged_;
   bool remote_ = false;
@@ -462,6 +533,7 @@ class RowTile {
   int64_t base_;
   int64_t n_;
   int64_t chunks_;
+  int64_t numel_;  // of the tensor
 };
 
 }  // namespace cuda

@@ -58,8 +58,11 @@ __device__ __forceinline__ void BackwardRow(Tile& tile, const T* grad_out,
   const int64_t chunks = kResident ? 1 : tile.chunks();
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     if constexpr (!kResident) tile.SetChunk(chunk);
-    tile.template Load<kResident>(grad_out, C{0}, g);
-    if (kResident || !kLog) tile.template Load<kResident>(result, C{0}, y);
+    if constexpr (kResident || !kLog) {
+      tile.template LoadPair<kResident>(grad_out, result, C{0}, g, y);
+    } else {
+      tile.Load(grad_out, C{0}, g);
+    }
 #pragma unroll
     for (int i = 0; i < Tile::kItems; ++i) {
       sums[i % 2] = AddTerm<kLog>(sums[i % 2], g[i], y[i]);
@@ -74,8 +77,7 @@ __device__ __forceinline__ void BackwardRow(Tile& tile, const T* grad_out,
   for (int64_t chunk = chunks - 1; chunk >= 0; --chunk) {
     if constexpr (!kResident) {
       tile.SetChunk(chunk);
-      tile.Load(grad_out, C{0}, g);
-      tile.Load(result, C{0}, y);
+      tile.LoadPair(grad_out, result, C{0}, g, y);
     }
 #pragma unroll
     for (int i = 0; i < Tile::kItems; ++i) {
