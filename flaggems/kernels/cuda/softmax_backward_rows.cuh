@@ -123,6 +123,13 @@ __global__ void __launch_bounds__(kTeam == Team::kLanes ? 128 : 1024)
   const uint4 zero = make_uint4(0, 0, 0, 0);
   row.Load(grad_out, zero, grads);
   row.Load(result, zero, results);
+  if constexpr (kLog && sizeof(T) == 4) {
+    // A log softmax has no use for them before the sum, and the compiler would
+    // move their loads behind it: not past what might be the kernel's end. (No
+    // plan with rows has no vectors.)
+    Renew(results);
+    if (plan.vectors <= 0) return;
+  }
   using S = RowSum<float, T>;
   S sums[2] = {0, 0};
 #pragma unroll
