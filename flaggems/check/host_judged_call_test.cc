@@ -174,8 +174,8 @@ TEST_F(HostJudgedCallTest, NothingWaitsForTheDevice) {
   const at::Tensor y = CallOnDevice(x, /*wrong=*/true);
   pending().Poll();
   EXPECT_THAT(reference_->threads(), IsEmpty());
-  // 12 bytes of x, before and after the call, and of y, on the device and on the
-  // host.
+  // 12 bytes of x, before and after the call, and of y, on the device and on
+  // the host.
   EXPECT_EQ(pending().bytes(), 72);
   // The program writes both again.
   CpuAliasOf(x).fill_(5);

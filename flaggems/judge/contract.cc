@@ -181,8 +181,8 @@ class ContractCheck {
   }
 
   // Of a call on a device whose arguments as they were have been copied to the
-  // host: the elements of those that fill their memory. Between others something
-  // else may be written meanwhile.
+  // host: the elements of those that fill their memory. Between others
+  // something else may be written meanwhile.
   void CheckCopies() {
     Storages written;
     for (size_t a = 0; a < call_.arguments.size(); ++a) {

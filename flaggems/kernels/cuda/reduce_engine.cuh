@@ -130,18 +130,24 @@ __device__ __forceinline__ void AddVectors(const Op& op, typename Op::Acc* acc,
 #pragma unroll 1
   for (I i = lane; i < vectors; i += static_cast<I>(lanes) * U) {
     VectorOf<T> load[U];
-    int valid = 0;
-    // Past the end the last vector is read again: with a condition, the
-    // compiler waits for some loads before it issues the others.
+    int valid = U;
+    // Without conditions between the loads, for which the compiler would wait
+    // for some before it issues the others.
+    if (i + static_cast<I>(lanes) * (U - 1) < vectors) {
 #pragma unroll
-    for (int u = 0; u < U; ++u) {
-      const I at = i + static_cast<I>(lanes) * u;
-      load[u].raw = __ldg(p + min(at, vectors - 1));
-      valid += at < vectors;
-    }
+      for (int u = 0; u < U; ++u) {
+        load[u].raw = __ldg(p + i + static_cast<I>(lanes) * u);
+      }
+    } else {
+      valid = 0;
 #pragma unroll
-    for (int u = 1; u < U; ++u) {
-      if (u >= valid) load[u].raw = filler.raw;
+      for (int u = 0; u < U; ++u) {
+        const I at = i + static_cast<I>(lanes) * u;
+        const bool real = at < vectors;
+        load[u].raw = filler.raw;
+        if (real) load[u].raw = __ldg(p + at);
+        valid += real;
+      }
     }
     typename Op::C v[U * V];
 #pragma unroll
