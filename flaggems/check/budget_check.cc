@@ -88,7 +88,7 @@ absl::Status BudgetCheck::PrepareFrom(absl::Span<const c10::IValue> before,
     too_large_ = true;
     return absl::OkStatus();
   }
-  FG_ASSIGN_OR_RETURN(before_, Snapshot::Take(before));
+  FG_ASSIGN_OR_RETURN(before_, Snapshot::Take(before, MarginOf(op_)));
   return absl::OkStatus();
 }
 

@@ -212,6 +212,16 @@ TEST_F(HostJudgedCallTest, SharedMemoryStaysShared) {
   EXPECT_THAT(FailedCalls(), IsEmpty());
 }
 
+TEST_F(HostJudgedCallTest, AViewMayReachWhatItsArgumentDoesNot) {
+  Start("as_strided");
+  const at::Tensor base = ToFakeDevice(at::arange(12.F));
+  const at::Tensor view = base.as_strided({3}, {1}, 2);
+  CallWith({view, std::vector<int64_t>{2}, std::vector<int64_t>{3}, 7});
+  pending().Drain();
+  EXPECT_EQ(Count(Verdict::kPass), 1);
+  EXPECT_THAT(FailedCalls(), IsEmpty());
+}
+
 TEST_F(HostJudgedCallTest, AnArgumentThatLooksOtherwiseIsReported) {
   // The result is right, and the strides of the argument are (1, 3) after it.
   const at::Tensor x = ToFakeDevice(at::eye(3));

@@ -83,7 +83,9 @@ class FakeDeviceCallTest : public testing::Test {
   }
   at::Tensor CallOnDevice(const at::Tensor& x, bool wrong = false) {
     wrong_ = wrong;
-    Stack stack = {x};
+    return CallWith({x});
+  }
+  at::Tensor CallWith(Stack stack) {
     checked_.callBoxed(
         *handle_, c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), &stack);
     return stack[0].toTensor();
@@ -117,8 +119,17 @@ class FakeDeviceCallTest : public testing::Test {
                     Stack* stack) {
       if (test->inside_) test->inside_();
       if (test->throws_) TORCH_CHECK(false, "no");
-      const at::Tensor x = stack->back().toTensor();
       const std::string name = op.schema().name();
+      if (name == "aten::as_strided") {
+        const size_t first = stack->size() - 4;
+        const at::Tensor view = (*stack)[first].toTensor().as_strided(
+            (*stack)[first + 1].toIntVector(),
+            (*stack)[first + 2].toIntVector(), (*stack)[first + 3].toInt());
+        stack->resize(first);
+        stack->push_back(view);
+        return;
+      }
+      const at::Tensor x = stack->back().toTensor();
       if (name == "aten::alias") {
         stack->back() = x.view(x.sizes());
         return;

@@ -27,6 +27,7 @@
 #include "flaggems/comparator/ulp.h"
 #include "flaggems/core/status_macros.h"
 #include "flaggems/judge/describe_comparison.h"
+#include "flaggems/judge/folded_norm.h"
 #include "flaggems/judge/op_names.h"
 #include "flaggems/judge/value_budget.h"
 #include "flaggems/statistics/rounding_bias.h"
@@ -237,8 +238,23 @@ class NumberJudge {
       const double change = (p[i] > floor ? p[i] : floor) * how.scale;
       p[i] = w[i] + std::max(change, how.underflow) / budget_.unit_roundoff;
     }
+    if (index_ == 0) RaiseToFoldedNorm(want, effect);
     SetConditions(std::move(effect));
     return absl::OkStatus();
+  }
+
+  // At least |want| and those terms.
+  void RaiseToFoldedNorm(const at::Tensor& want,
+                         const at::Tensor& conditions) const {
+    const std::optional<at::Tensor> terms =
+        FoldedNormTerms(call_, runs_.Wide()->values);
+    if (!terms || terms->numel() != conditions.numel()) return;
+    auto* c = static_cast<double*>(conditions.mutable_data_ptr());
+    const auto* t = static_cast<const double*>(terms->const_data_ptr());
+    const auto* w = static_cast<const double*>(want.const_data_ptr());
+    for (int64_t i = 0; i < conditions.numel(); ++i) {
+      if (c[i] < w[i] + t[i]) c[i] = w[i] + t[i];
+    }
   }
 
   void SetConditions(at::Tensor conditions) {

@@ -95,6 +95,49 @@ Kernel Exact(const std::string& op) {
   };
 }
 
+// Adds to every element of the first result.
+Kernel Above(const std::string& op, double by) {
+  return Native(op, [=](Values& r) { r[0] = TensorOf(r) + by; });
+}
+
+// Norms of groups of one element, which are the bias whatever the element is,
+// and of two.
+std::vector<NumbersCase> FoldedNormCases() {
+  const std::string layer = "aten::native_layer_norm";
+  const std::string group = "aten::native_group_norm";
+  const std::string batch = "aten::native_batch_norm";
+  const at::Tensor column = Randn(1, {20, 1}) * 5;
+  const at::Tensor w = Randn(2, {4});
+  const at::Tensor b = Randn(3, {4});
+  const std::vector<int64_t> one = {1};
+  const Values of_layer = {column, one, kNone, kNone, 1e-5};
+  const Values of_half = {column.to(at::kBFloat16), one, kNone, kNone, 1e-5};
+  const Values of_group = {Randn(4, {2, 4, 1, 1}) * 5, w, b, 2, 4, 1, 4, 1e-5};
+  const Values of_batch = {
+      Randn(5, {1, 4, 1}) * 5, w, b, kNone, kNone, true, 0.1, 1e-5};
+  const std::vector<int64_t> two = {2};
+  const Values of_two = {Randn(6, {20, 2}), two, kNone, kNone, 1e-5};
+  // Far from 0 and near each other.
+  const Values of_near = {10 + 0.01 * Randn(7, {50, 2}), two, kNone, kNone,
+                          1e-5};
+  return {
+      {"Layer", layer, of_layer, NativeKernelOf(layer), Verdict::kPass},
+      {"LayerOfHalf", layer, of_half, NativeKernelOf(layer), Verdict::kPass},
+      {"LayerOff", layer, of_layer, Above(layer, 0.05), Verdict::kFailValue},
+      {"Group", group, of_group, NativeKernelOf(group), Verdict::kPass},
+      {"GroupOff", group, of_group, Above(group, 0.05), Verdict::kFailValue},
+      {"Batch", batch, of_batch, NativeKernelOf(batch), Verdict::kPass},
+      {"BatchOff", batch, of_batch, Above(batch, 0.05), Verdict::kFailValue},
+      {"LayerOfTwoOff", layer, of_two, Above(layer, 1e-3), Verdict::kFailValue},
+      {"LayerOfTwoNear", layer, of_near, NativeKernelOf(layer), Verdict::kPass},
+      {"LayerOfTwoNearOff", layer, of_near, Above(layer, 0.05),
+       Verdict::kFailValue},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(FoldedNorms, NumbersTest,
+                         testing::ValuesIn(FoldedNormCases()), NameOf);
+
 std::vector<NumbersCase> RoundingCases() {
   const at::Tensor x = Randn(1, {100}).abs() + 0.1;
   const at::Tensor big = F32({16777216, 16777217, 16777218});

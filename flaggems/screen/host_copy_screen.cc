@@ -191,7 +191,7 @@ class HostCopyScreen final : public Screen {
     const c10::StreamGuard guard(copy_stream_);
     FG_ASSIGN_OR_RETURN(Snapshot before,
                         Snapshot::Take(device_before_->arguments(),
-                                       /*margin=*/0, CopyPlace::kHostLater));
+                                       MarginOf(op_), CopyPlace::kHostLater));
     before_ = std::move(before).TakeArguments();
     FG_ASSIGN_OR_RETURN(Snapshot after,
                         Snapshot::Take(device_after_->arguments(), /*margin=*/0,
@@ -266,10 +266,8 @@ class HostCopyScreenMaker final : public ScreenMaker {
     }
     return StatusOrOf([&]() -> absl::StatusOr<std::unique_ptr<Screen>> {
       const c10::DeviceGuard guard(*device);
-      FG_ASSIGN_OR_RETURN(
-          Snapshot before,
-          Snapshot::Take(arguments, margin == kWholeStorage ? margin : 0,
-                         CopyPlace::kDevice));
+      FG_ASSIGN_OR_RETURN(Snapshot before, Snapshot::Take(arguments, margin,
+                                                          CopyPlace::kDevice));
       return std::make_unique<HostCopyScreen>(op, arguments, std::move(before),
                                               *stream);
     });
