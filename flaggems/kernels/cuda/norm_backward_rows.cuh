@@ -53,7 +53,8 @@ __global__ void __launch_bounds__(kResident ? 1024 : 512)
   const int64_t chunks = kResident ? 1 : tile.chunks();
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     if constexpr (!kResident) tile.SetChunk(chunk);
-    tile.LoadPair(grad_out, in, C{0}, grad, x);
+    tile.Load(grad_out, C{0}, grad);
+    tile.Load(in, C{0}, x);
 #pragma unroll
     for (int i = 0; i < Tile::kVectors; ++i) {
       C w[Tile::kWidth];
@@ -80,7 +81,8 @@ __global__ void __launch_bounds__(kResident ? 1024 : 512)
   for (int64_t chunk = chunks - 1; chunk >= 0; --chunk) {
     if constexpr (!kResident) {
       tile.SetChunk(chunk);
-      tile.LoadPair(grad_out, in, C{0}, grad, x);
+      tile.Load(grad_out, C{0}, grad);
+      tile.Load(in, C{0}, x);
     }
 #pragma unroll
     for (int i = 0; i < Tile::kVectors; ++i) {

@@ -22,11 +22,11 @@
 //     one launch leaves partial results, a second one combines them.
 //
 // Alignment: vectors are those of the addresses, not of the row: a row that
-// starts in the middle of one has a shorter first vector. Load reads it whole,
-// and the last one, where the tensor has their other elements; Store takes
-// single ones there. So odd n and misaligned pointers cost two edges a row. A
-// tensor whose alignment differs from that of the first one (the one given to
-// the constructor) is moved element by element.
+// starts in the middle of one has a shorter first vector. Load and Store take
+// single elements there and at the end; LoadPair reads those vectors whole where
+// the tensor has their other elements. So odd n and misaligned pointers cost two
+// edges a row. A tensor whose alignment differs from that of the first one (the
+// one given to the constructor) is moved element by element.
 //
 // Elements past the row's ends have the value `fill` after Load and are not
 // stored; Valid(item) tells them. Item i of a thread is element Position(i).
@@ -251,11 +251,10 @@ class RowTile {
   template <bool kStream = false, typename U>
   __device__ __forceinline__ void Load(const U* tensor, C fill,
                                        C (&x)[kItems]) const {
-    Raw<U> raw;
-    StartLoad<kStream>(tensor + base_, fill, &raw);
-    EndLoad(raw, fill, x);
+    LoadAt<kStream>(tensor + base_, fill, x);
   }
-  // Of two tensors: all loads are in flight before one is waited for.
+  // Of two tensors: all loads are in flight before one is waited for. That takes
+  // registers: kernels that have none to spare are faster with Load.
   template <bool kStream = false, typename U>
   __device__ __forceinline__ void LoadPair(const U* first, const U* second,
                                            C fill, C (&x)[kItems],
@@ -384,6 +383,54 @@ class RowTile {
   template <typename U>
   __device__ __forceinline__ static bool IsWide(const U* base) {
     return reinterpret_cast<uintptr_t>(base) % (sizeof(U) * kWidth) == 0;
+  }
+
+  template <bool kStream, typename U>
+  __device__ __forceinline__ void LoadAt(const U* base, C fill,
+                                         C (&x)[kItems]) const {
+    Vec<U, kWidth> raw[kVectors];
+    if (IsWide(base)) {
+#pragma unroll
+      for (int i = 0; i < kVectors; ++i) {
+        const int at = Local(i);
+        if (at >= low_ && at + kWidth <= high_) {
+          LoadWide<kStream>(base + at, &raw[i]);
+        } else {
+#pragma unroll
+          for (int j = 0; j < kWidth; ++j) raw[i].at[j] = FromCompute<U>(fill);
+        }
+      }
+      if (ragged_) {
+#pragma unroll
+        for (int i = 0; i < kVectors; ++i) {
+          const int at = Local(i);
+          if (at >= low_ && at + kWidth <= high_) continue;
+          if (at >= high_) continue;
+#pragma unroll
+          for (int j = 0; j < kWidth; ++j) {
+            if (at + j >= low_ && at + j < high_) raw[i].at[j] = base[at + j];
+          }
+        }
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < kVectors; ++i) {
+        const int at = Local(i);
+#pragma unroll
+        for (int j = 0; j < kWidth; ++j) {
+          raw[i].at[j] = at + j >= low_ && at + j < high_
+                             ? base[at + j]
+                             : FromCompute<U>(fill);
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) {
+        x[i * kWidth + j] = static_cast<C>(ToCompute(raw[i].at[j]));
+      }
+    }
   }
 
   // What memory has at the thread's vectors.
