@@ -6,7 +6,7 @@
 //
 // After the usual report it prints speed own/native of each pair, from the
 // fastest repetition of each, and their geometric mean. For a quiet result:
-//   bazel run -c opt //benchmarks:kernels_cpu_benchmark -- \
+//   ./tools/bazel run //benchmarks:kernels_cpu_benchmark -- \
 //     --benchmark_repetitions=5 --benchmark_enable_random_interleaving=true
 
 #include <ATen/ATen.h>
