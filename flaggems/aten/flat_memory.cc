@@ -62,8 +62,9 @@ FlatArena::~FlatArena() {
 }
 
 at::Tensor FlatArena::Take(int64_t numel, c10::ScalarType type) {
-  // Of more, an allocation takes a small part of the time.
-  constexpr int64_t kMaxRoom = int64_t{64} << 20;
+  // Of more, an allocation takes a small part of the time, and a tensor that
+  // outlives the others would hold too much.
+  constexpr int64_t kMaxRoom = int64_t{8} << 20;
   const int64_t room = RoomFor(static_cast<int64_t>(BytesOf(numel, type)));
   const bool alone = block_ == nullptr && room >= room_;
   if (device_.is_cpu() || numel == 0 || alone || room_ > kMaxRoom ||

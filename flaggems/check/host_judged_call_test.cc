@@ -242,6 +242,18 @@ TEST_F(HostJudgedCallTest, AnArgumentThatIsOverwrittenIsReported) {
   EXPECT_THAT(sink_->records()[0].message, HasSubstr("self was changed"));
 }
 
+TEST_F(HostJudgedCallTest, LargeArgumentsAreNotCopiedAgain) {
+  // 12 bytes of each; the copies of arguments are to take an eighth at most.
+  for (const int64_t limit : {96, 95}) {
+    Start("neg", ReferencePlace::kCpu, limit);
+    const HeldFakeDevice held;
+    const at::Tensor x = ToFakeDevice(Of(1));
+    CallOnDevice(x);
+    EXPECT_EQ(pending().bytes(), limit == 96 ? 72 : 48);
+    pending().Drain();
+  }
+}
+
 TEST_F(HostJudgedCallTest, MemoryBetweenTheElementsOfAnArgumentIsNotLookedAt) {
   const at::Tensor base = ToFakeDevice(at::ones({2, 3}));
   inside_ = [&] { CpuAliasOf(base)[1][2].fill_(5); };

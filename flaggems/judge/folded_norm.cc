@@ -47,8 +47,7 @@ at::Tensor DeviationsOf(const KernelCall& call, const at::Tensor& x,
     }
     std::vector<int64_t> sizes = OfChannels(x);
     sizes[0] = x.size(0);
-    return found.repeat_interleave(x.size(1) / found.size(1), 1)
-        .reshape(sizes);
+    return found.repeat_interleave(x.size(1) / found.size(1), 1).reshape(sizes);
   }
   if (HasOp(kBatchNorms, name) && found.numel() == x.size(1)) {
     return found.reshape(OfChannels(x));
@@ -71,10 +70,9 @@ std::optional<at::Tensor> FoldedNormTerms(const KernelCall& call,
   if (!deviations.defined()) return std::nullopt;
   if (const at::Tensor* const w = TensorNamed(call, "weight")) {
     const at::Tensor scale = w->to(c10::kDouble).abs();
-    deviations =
-        deviations.mul(HasOp(kLayerNorms, call.op.traits.key.name)
-                          ? scale
-                          : scale.reshape(OfChannels(*x)));
+    deviations = deviations.mul(HasOp(kLayerNorms, call.op.traits.key.name)
+                                    ? scale
+                                    : scale.reshape(OfChannels(*x)));
   }
   return x->to(c10::kDouble).abs().mul(deviations).contiguous();
 }

@@ -30,15 +30,20 @@ std::atomic<int64_t> bytes_under_way{0};
   bytes_under_way.store(0, std::memory_order_relaxed);
 });
 
+// Of the memory that a check may hold, what arguments may take that are copied
+// once more to see whether they were overwritten.
+constexpr int64_t kShareCopiedAgain = 8;
+
 // One device copy and one host copy of each byte.
 int64_t BytesHeld(int64_t copied) { return 2 * copied; }
 
 class HostCopyScreen final : public Screen {
  public:
   HostCopyScreen(const JudgedOp& op, absl::Span<const c10::IValue> arguments,
-                 Snapshot before, c10::Stream copy_stream)
+                 Snapshot before, c10::Stream copy_stream, bool copies_again)
       : op_(op),
         copy_stream_(copy_stream),
+        copies_again_(copies_again),
         device_before_(std::move(before)),
         before_(device_before_->arguments()),
         after_(AllWithOwnLists(arguments)) {
@@ -135,7 +140,7 @@ class HostCopyScreen final : public Screen {
   }
 
   // The arguments that are copied after the kernel, too: those whose memory it
-  // may have written or returned, and all others of the device, for it may have
+  // may have written or returned, and others of the device, for it may have
   // written what it must not.
   std::vector<size_t> ReachedWith(absl::Span<const c10::IValue> outputs) const {
     std::vector<const c10::StorageImpl*> storages;
@@ -161,7 +166,9 @@ class HostCopyScreen final : public Screen {
                        absl::c_linear_search(
                            storages, tensor.storage().unsafeGetStorageImpl()));
       });
-      if (shares || (has_tensor && on_device)) reached.push_back(i);
+      if (shares || (copies_again_ && has_tensor && on_device)) {
+        reached.push_back(i);
+      }
     }
     return reached;
   }
@@ -210,6 +217,7 @@ class HostCopyScreen final : public Screen {
 
   const JudgedOp& op_;
   const c10::Stream copy_stream_;
+  const bool copies_again_;  // arguments that the kernel must not write
   std::optional<Snapshot> device_before_;
   std::optional<Snapshot> device_after_;
   std::vector<c10::IValue> before_;
@@ -268,8 +276,10 @@ class HostCopyScreenMaker final : public ScreenMaker {
       const c10::DeviceGuard guard(*device);
       FG_ASSIGN_OR_RETURN(Snapshot before, Snapshot::Take(arguments, margin,
                                                           CopyPlace::kDevice));
+      const bool copies_again =
+          memory.limit == 0 || bytes <= memory.limit / kShareCopiedAgain;
       return std::make_unique<HostCopyScreen>(op, arguments, std::move(before),
-                                              *stream);
+                                              *stream, copies_again);
     });
   }
 };

@@ -23,10 +23,10 @@
 //
 // Alignment: vectors are those of the addresses, not of the row: a row that
 // starts in the middle of one has a shorter first vector. Load and Store take
-// single elements there and at the end; LoadPair reads those vectors whole where
-// the tensor has their other elements. So odd n and misaligned pointers cost two
-// edges a row. A tensor whose alignment differs from that of the first one (the
-// one given to the constructor) is moved element by element.
+// single elements there and at the end; LoadPair reads those vectors whole
+// where the tensor has their other elements. So odd n and misaligned pointers
+// cost two edges a row. A tensor whose alignment differs from that of the first
+// one (the one given to the constructor) is moved element by element.
 //
 // Elements past the row's ends have the value `fill` after Load and are not
 // stored; Valid(item) tells them. Item i of a thread is element Position(i).
@@ -253,8 +253,8 @@ class RowTile {
                                        C (&x)[kItems]) const {
     LoadAt<kStream>(tensor + base_, fill, x);
   }
-  // Of two tensors: all loads are in flight before one is waited for. That takes
-  // registers: kernels that have none to spare are faster with Load.
+  // Of two tensors: all loads are in flight before one is waited for. That
+  // takes registers: kernels that have none to spare are faster with Load.
   template <bool kStream = false, typename U>
   __device__ __forceinline__ void LoadPair(const U* first, const U* second,
                                            C fill, C (&x)[kItems],

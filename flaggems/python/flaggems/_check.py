@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import math
 import os
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Union
@@ -142,6 +144,20 @@ def enable_precision_check(
         {"options": _options.texts(given)},
         error_of=errors.of_opening,
     )
+    # At most once; last in, first out: before what the program has not used yet.
+    atexit.unregister(_settle)
+    atexit.register(_settle)
+
+
+def _settle() -> None:
+    """Gives calls that wait for a device their verdicts.
+
+    For the end of the interpreter: when the C library ends the process, which is
+    when the summary is printed, a device's libraries may have ended already.
+    """
+    with contextlib.suppress(Exception):
+        if precision_check_enabled():
+            _library.call("summary")
 
 
 def disable_precision_check() -> None:
