@@ -194,7 +194,8 @@ absl::Status RunModel(Model& model, const ModelInputs& inputs) {
 int Conclude(const Totals& totals, const std::string& log_path) {
   std::printf(
       "%lld calls checked: %lld right, %lld wrong",
-      static_cast<long long>(totals.passed + totals.failed + totals.errors),
+      static_cast<long long>(totals.passed + totals.failed + totals.errors +
+                             totals.suppressed),
       static_cast<long long>(totals.passed),
       static_cast<long long>(totals.failed));
   if (totals.errors > 0) {
@@ -202,8 +203,9 @@ int Conclude(const Totals& totals, const std::string& log_path) {
                 static_cast<long long>(totals.errors));
   }
   if (totals.suppressed > 0) {
-    std::printf(", %lld failures accepted by the suppression file",
-                static_cast<long long>(totals.suppressed));
+    std::printf(", %lld %s accepted by the suppression file",
+                static_cast<long long>(totals.suppressed),
+                totals.suppressed == 1 ? "failure" : "failures");
   }
   std::printf("; log: %s\n", log_path.c_str());
   if (totals.failed > 0) {
