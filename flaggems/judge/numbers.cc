@@ -38,6 +38,16 @@ namespace {
 // Optimisers with decaying averages.
 constexpr absl::string_view kAveraging[] = {"_fused_adam", "_fused_adamw"};
 
+// Operators that say which sign a zero has, as IEEE 754 does; of others either
+// is right. Division rounded to integers says nothing.
+constexpr absl::string_view kSignsZeros[] = {"neg", "copysign", "div"};
+
+bool SignsZeros(const KernelCall& call) {
+  const c10::IValue* const mode = FindArgument(call, "rounding_mode");
+  return HasOp(kSignsZeros, call.op.traits.key.name) &&
+         (mode == nullptr || mode->isNone());
+}
+
 at::Tensor WideTensor(const c10::IValue& value) {
   at::Tensor wide = ToHost(AsTensor(value));
   if (wide.is_complex()) return wide.to(c10::kComplexDouble);
@@ -422,8 +432,36 @@ class NumberJudge {
   // A result that budget_ accepts.
   Judgement Right(const Comparison& comparison) const {
     Judgement judgement = Describe(comparison, want_);
+    if (const std::optional<int64_t> position = WrongSignOfZero()) {
+      judgement.verdict = Verdict::kFailValue;
+      judgement.message = "the sign of a zero, which the operator defines";
+      judgement.worst_index = IndexOf(*position, got_.sizes());
+      const bool minus =
+          std::signbit(ElementAt(want_, *judgement.worst_index).item<double>());
+      judgement.got = minus ? "0" : "-0";
+      judgement.want = minus ? "-0" : "0";
+      return judgement;
+    }
     judgement.rounding = RoundingOf();
     return judgement;
+  }
+
+  // Row-major; of the first.
+  std::optional<int64_t> WrongSignOfZero() const {
+    if (!got_.is_floating_point() || !want_.is_floating_point() ||
+        !SignsZeros(call_)) {
+      return std::nullopt;
+    }
+    const at::Tensor got = got_.to(c10::kDouble).contiguous();
+    const at::Tensor want = want_.contiguous();
+    const auto* g = static_cast<const double*>(got.const_data_ptr());
+    const auto* w = static_cast<const double*>(want.const_data_ptr());
+    for (int64_t i = 0; i < got.numel(); ++i) {
+      if (w[i] == 0 && g[i] == 0 && std::signbit(w[i]) != std::signbit(g[i])) {
+        return i;
+      }
+    }
+    return std::nullopt;
   }
 
   // How elements, evenly spread over the result, were rounded: of a kernel that

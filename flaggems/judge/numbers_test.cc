@@ -95,6 +95,74 @@ Kernel Exact(const std::string& op) {
   };
 }
 
+std::vector<NumbersCase> ZeroCases() {
+  const at::Tensor zeros = F32({0., -0., 1, -3});
+  const at::Tensor signs = F32({-1, 1, -2, 4});
+  const std::string div = "aten::div.Tensor";
+  const std::string mode = "aten::div.Tensor_mode";
+  // 0 - x is 0 for 0.
+  const Kernel by_difference = [](Values a) -> Values {
+    return {at::zeros_like(TensorOf(a)) - TensorOf(a)};
+  };
+  const auto positive = [](const std::string& op) {
+    return Native(op, [](Values& r) { r[0] = TensorOf(r) + 0.0; });
+  };
+  const std::string sign = "the sign of a zero";
+  return {
+      {"Neg",
+       "aten::neg",
+       {zeros},
+       NativeKernelOf("aten::neg"),
+       Verdict::kPass},
+      {"NegByDifference",
+       "aten::neg",
+       {zeros},
+       by_difference,
+       Verdict::kFailValue,
+       {},
+       sign},
+      {"Copysign",
+       "aten::copysign.Tensor",
+       {zeros, signs},
+       NativeKernelOf("aten::copysign.Tensor"),
+       Verdict::kPass},
+      {"CopysignWithout",
+       "aten::copysign.Tensor",
+       {zeros, signs},
+       positive("aten::copysign.Tensor"),
+       Verdict::kFailValue,
+       {},
+       sign},
+      {"Div", div, {zeros, signs}, NativeKernelOf(div), Verdict::kPass},
+      {"DivOfBFloat16",
+       div,
+       {zeros.to(at::kBFloat16), signs.to(at::kBFloat16)},
+       NativeKernelOf(div),
+       Verdict::kPass},
+      {"DivWithout",
+       div,
+       {zeros, signs},
+       positive(div),
+       Verdict::kFailValue,
+       {},
+       sign},
+      {"DivTruncated",
+       mode,
+       {zeros, signs, "trunc"},
+       positive(mode),
+       Verdict::kPass},
+      {"Relu", "aten::relu", {zeros}, positive("aten::relu"), Verdict::kPass},
+      {"Mul",
+       "aten::mul.Tensor",
+       {zeros, signs},
+       positive("aten::mul.Tensor"),
+       Verdict::kPass},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(Zeros, NumbersTest, testing::ValuesIn(ZeroCases()),
+                         NameOf);
+
 // Adds to every element of the first result.
 Kernel Above(const std::string& op, double by) {
   return Native(op, [=](Values& r) { r[0] = TensorOf(r) + by; });

@@ -192,12 +192,11 @@ absl::Status RunModel(Model& model, const ModelInputs& inputs) {
 }
 
 int Conclude(const Totals& totals, const std::string& log_path) {
-  std::printf(
-      "%lld calls checked: %lld right, %lld wrong",
-      static_cast<long long>(totals.passed + totals.failed + totals.errors +
-                             totals.suppressed),
-      static_cast<long long>(totals.passed),
-      static_cast<long long>(totals.failed));
+  std::printf("%lld calls checked: %lld right, %lld wrong",
+              static_cast<long long>(totals.passed + totals.failed +
+                                     totals.errors + totals.suppressed),
+              static_cast<long long>(totals.passed),
+              static_cast<long long>(totals.failed));
   if (totals.errors > 0) {
     std::printf(", %lld could not be checked",
                 static_cast<long long>(totals.errors));
