@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <condition_variable>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -232,9 +234,13 @@ TEST_F(HostJudgedCallTest, AnArgumentThatLooksOtherwiseIsReported) {
 }
 
 TEST_F(HostJudgedCallTest, AnArgumentThatIsOverwrittenIsReported) {
-  const at::Tensor x = ToFakeDevice(at::zeros({2, 3}));
-  // The result is right up to the sign of a zero.
-  inside_ = [&] { CpuAliasOf(x)[1][2].fill_(-0.0); };
+  const at::Tensor numbers = at::arange(6.F).view({2, 3});
+  numbers[1][2].fill_(NAN);
+  const at::Tensor x = ToFakeDevice(numbers);
+  // By another NaN: the result is right.
+  inside_ = [&] {
+    static_cast<uint32_t*>(CpuAliasOf(x).mutable_data_ptr())[5] ^= 1;
+  };
   CallOnDevice(x);
   pending().Drain();
   EXPECT_EQ(Count(Verdict::kFailArgument), 1);
