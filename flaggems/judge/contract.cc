@@ -15,6 +15,7 @@
 #include "flaggems/aten/guarded_allocator.h"
 #include "flaggems/aten/snapshot.h"
 #include "flaggems/aten/visit_tensors.h"
+#include "flaggems/judge/flat_values.h"
 #include "flaggems/judge/unread_results.h"
 
 namespace flaggems {
@@ -33,21 +34,6 @@ bool SharesWith(const at::Tensor& result, const c10::IValue& argument) {
   return shares;
 }
 
-// Some tensor of `value` is in memory that was none of the arguments' when the
-// snapshot was taken.
-bool HasOtherMemory(const c10::IValue& value, const Snapshot& before) {
-  bool other = false;
-  VisitTensors(value, [&](const at::Tensor& tensor) {
-    if (!IsPlainTensor(tensor) || tensor.numel() == 0) return;
-    other = other ||
-            std::none_of(before.ranges().begin(), before.ranges().end(),
-                         [&](const CopiedRange& range) {
-                           return range.storage.is_alias_of(tensor.storage());
-                         });
-  });
-  return other;
-}
-
 using Storages = absl::flat_hash_set<const c10::StorageImpl*>;
 
 Storages StoragesOf(const c10::IValue& value) {
@@ -63,6 +49,25 @@ Storages StoragesOf(const c10::IValue& value) {
 bool IsIn(const Storages& storages, const at::Tensor& tensor) {
   return IsPlainTensor(tensor) &&
          storages.count(tensor.storage().unsafeGetStorageImpl()) > 0;
+}
+
+// Some tensor of `value` is in memory that was none of the arguments' when the
+// snapshot was taken; `copied` are the storages of the snapshot.
+bool HasOtherMemory(const c10::IValue& value, const Snapshot& before,
+                    const Storages& copied) {
+  bool other = false;
+  VisitTensors(value, [&](const at::Tensor& tensor) {
+    if (!IsPlainTensor(tensor) || tensor.numel() == 0 || IsIn(copied, tensor)) {
+      return;
+    }
+    // It may still be a lazy copy of one.
+    other = other ||
+            std::none_of(before.ranges().begin(), before.ranges().end(),
+                         [&](const CopiedRange& range) {
+                           return range.storage.is_alias_of(tensor.storage());
+                         });
+  });
+  return other;
 }
 
 bool SameStrides(const at::Tensor& a, const at::Tensor& b) {
@@ -126,10 +131,13 @@ class ContractCheck {
   }
 
  private:
+  void Report(Judgement judgement) {
+    if (!worst_ || IsWorse(judgement, *worst_)) worst_ = std::move(judgement);
+  }
   void Report(Verdict verdict, int output, std::string message) {
     Judgement judgement = Differs(verdict, std::move(message));
     judgement.output_index = output;
-    if (!worst_ || IsWorse(judgement, *worst_)) worst_ = std::move(judgement);
+    Report(std::move(judgement));
   }
 
   // What the reference returns is what the operator promises. A golden function
@@ -151,16 +159,20 @@ class ContractCheck {
     const std::optional<MemoryChange> change = FindChange(
         call_.before, call_.arguments, call_.op.writable, call_.alone);
     if (change && change->argument >= 0) {
-      ReportChange(static_cast<size_t>(change->argument));
+      Report(ChangedArgument(call_.op, static_cast<size_t>(change->argument)));
     } else if (change) {
       Report(Verdict::kFailArgument, 0, change->message);
     }
     if (!call_.on_host) CheckCopies();
     // Of host tensors the snapshot knows the memory, not a copy of it.
     if (call_.on_host && !call_.before.ranges().empty()) {
+      Storages copied;
+      for (const CopiedRange& range : call_.before.ranges()) {
+        copied.insert(range.storage.unsafeGetStorageImpl());
+      }
       for (size_t a = 0; a < call_.arguments.size(); ++a) {
         if (!call_.op.writable[a] &&
-            HasOtherMemory(call_.arguments[a], call_.before)) {
+            HasOtherMemory(call_.arguments[a], call_.before, copied)) {
           Report(Verdict::kFailArgument, 0,
                  absl::StrCat("argument ", ArgumentName(a),
                               " was given other memory; the schema does not "
@@ -202,7 +214,7 @@ class ContractCheck {
         changed = changed || (k < was.size() && !IsIn(written, is) &&
                               DifferAsCopies(was[k], is));
       });
-      if (changed) ReportChange(a);
+      if (changed) Report(ChangedArgument(call_.op, a));
     }
   }
 
@@ -213,18 +225,7 @@ class ContractCheck {
         !was.is_non_overlapping_and_dense()) {
       return false;
     }
-    // Keeps the strides.
-    const at::Tensor now = is.device().is_cpu() ? is : is.to(at::kCPU);
-    return now.strides() == was.strides() &&
-           std::memcmp(was.const_data_ptr(), now.const_data_ptr(),
-                       was.nbytes()) != 0;
-  }
-
-  void ReportChange(size_t argument) {
-    Report(Verdict::kFailArgument, 0,
-           absl::StrCat("argument ", ArgumentName(argument),
-                        " was changed; the schema does not say that it is "
-                        "written"));
+    return !HaveSameBytes(was, is);
   }
 
   void CheckResults(const ReferenceRun& model, bool native) {
@@ -526,6 +527,20 @@ std::optional<Judgement> BrokenContract(const KernelCall& call,
 
 std::optional<Judgement> BrokenMemory(const KernelCall& call) {
   return ContractCheck(call, nullptr).RunMemory();
+}
+
+Judgement ChangedArgument(const JudgedOp& op, size_t argument) {
+  return Differs(
+      Verdict::kFailArgument,
+      absl::StrCat("argument ", op.handle.schema().arguments()[argument].name(),
+                   " was changed; the schema does not say that it is written"));
+}
+
+bool HaveSameBytes(const at::Tensor& a, const at::Tensor& b) {
+  const at::Tensor x = ToHost(a).contiguous();
+  const at::Tensor y = ToHost(b).contiguous();
+  return x.nbytes() == y.nbytes() &&
+         std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0;
 }
 
 }  // namespace flaggems

@@ -3,6 +3,9 @@
 
 // What a result promises besides its numbers.
 
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
 #include <optional>
 
 #include "flaggems/judge/judgement.h"
@@ -33,6 +36,14 @@ std::optional<Judgement> BrokenContract(const KernelCall& call,
 // The part of it about memory: arguments that were changed, and bytes beside
 // arguments and results.
 std::optional<Judgement> BrokenMemory(const KernelCall& call);
+
+// The failure of a kernel that changed what it must not: that argument.
+Judgement ChangedArgument(const JudgedOp& op, size_t argument);
+
+// Whether two tensors have the same elements to the byte, wherever they are and
+// whatever their strides: a NaN of other bits is another. Copies to the host
+// what is not there.
+bool HaveSameBytes(const at::Tensor& a, const at::Tensor& b);
 
 }  // namespace flaggems
 

@@ -514,6 +514,34 @@ TEST_P(ContractTest, SaysWhatIsBroken) {
   }
 }
 
+TEST(HaveSameBytesTest, OfElementsWhateverTheirLayout) {
+  const at::Tensor x = F32({1, 2, 3, 4, 5, 6}).view({2, 3});
+  const at::Tensor z = at::complex(x, x + 1);
+  const at::Tensor nan = F32({NAN});
+  const at::Tensor other_nan = nan.clone();
+  Memory(other_nan)[0] ^= 1;
+  const struct {
+    at::Tensor a;
+    at::Tensor b;
+    bool same;
+  } kCases[] = {
+      {x, x.clone(), true},
+      {x, x + 1, false},
+      {x, x.t().contiguous().t(), true},
+      {x, x.to(at::kDouble), false},
+      {nan, nan.clone(), true},
+      {nan, other_nan, false},
+      {F32({0.}), F32({-0.}), false},
+      // A copy to another device carries the bit out.
+      {z.conj(), z.conj().resolve_conj(), true},
+      {z.conj(), z, false},
+      {at::empty({0, 3}), at::empty({0, 3}), true},
+  };
+  for (const auto& c : kCases) {
+    EXPECT_EQ(HaveSameBytes(c.a, c.b), c.same) << c.a << " and " << c.b;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Contracts, ContractTest, testing::ValuesIn(Cases()),
                          [](const auto& info) { return info.param.name; });
 

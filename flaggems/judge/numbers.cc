@@ -43,9 +43,9 @@ constexpr absl::string_view kAveraging[] = {"_fused_adam", "_fused_adamw"};
 constexpr absl::string_view kSignsZeros[] = {"neg", "copysign", "div"};
 
 bool SignsZeros(const KernelCall& call) {
+  if (!HasOp(kSignsZeros, call.op.traits.key.name)) return false;
   const c10::IValue* const mode = FindArgument(call, "rounding_mode");
-  return HasOp(kSignsZeros, call.op.traits.key.name) &&
-         (mode == nullptr || mode->isNone());
+  return mode == nullptr || mode->isNone();
 }
 
 at::Tensor WideTensor(const c10::IValue& value) {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "flaggems/aten/device_failure.h"
 #include "flaggems/aten/snapshot.h"
@@ -473,13 +473,7 @@ class CudaScreen final : public Screen {
   std::optional<Judgement> ChangedArgument() const {
     for (size_t i = 0; i < compared_arguments_.size(); ++i) {
       if (slot_->changed[i] == 0) continue;
-      return Differs(
-          Verdict::kFailArgument,
-          absl::StrCat(
-              "argument ",
-              op_.handle.schema().arguments()[compared_arguments_[i]].name(),
-              " was changed; the schema does not say that it is "
-              "written"));
+      return flaggems::ChangedArgument(op_, compared_arguments_[i]);
     }
     return std::nullopt;
   }

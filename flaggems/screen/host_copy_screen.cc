@@ -89,10 +89,8 @@ class HostCopyScreen final : public Screen {
   }
 
   absl::StatusOr<std::optional<Judgement>> Judged() override {
-    return StatusOrOf([&]() -> absl::StatusOr<std::optional<Judgement>> {
-      FG_RETURN_IF_ERROR(WaitForCopies());
-      return std::nullopt;
-    });
+    FG_RETURN_IF_ERROR(WaitForCopies());
+    return std::nullopt;
   }
 
   const std::vector<c10::IValue>& before() const override { return before_; }
