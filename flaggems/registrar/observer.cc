@@ -115,6 +115,7 @@ class Observers {
       observed->op = MakeObservedOp(handle, key, kernel, runtime);
       observed->runtime_id = runtime->id();
       observed->observation.op = observed->op.get();
+      observed->observation.gate = observed->op->gate.get();
       state.all.push_back(std::move(observed));
     }
     return *state.all.back();

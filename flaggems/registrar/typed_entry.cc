@@ -77,14 +77,13 @@ struct Entry<Return(Args...)> {
   static Return Enter(c10::OperatorKernel* functor, c10::DispatchKeySet keys,
                       Args... args) {
     const Observation& observation = ObservationOf(functor);
-    const CheckedOp& op = *observation.op;
-    if (op.gate->TryForward()) {
+    if (observation.gate->TryForward()) {
       using Kernel = Return(c10::OperatorKernel*, c10::DispatchKeySet, Args...);
       return (*reinterpret_cast<Kernel*>(observation.unboxed))(
           functor, keys, std::forward<Args>(args)...);
     }
     return c10::impl::BoxedKernelWrapper<Signature>::call(
-        op.gate->checked_kernel(), op.judged.handle, keys,
+        observation.gate->checked_kernel(), observation.op->judged.handle, keys,
         std::forward<Args>(args)...);
   }
 

@@ -8,13 +8,16 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include "flaggems/check/checked_op.h"
+#include "flaggems/registry/gate.h"
 
 namespace flaggems {
 
 // A kernel that is or was observed, and its own unboxed entry. Never freed.
-struct Observation {
-  const CheckedOp* op = nullptr;
+// What a forwarded call needs is in one line of the cache.
+struct alignas(64) Observation {
+  Gate* gate = nullptr;     // the operator's
   void* unboxed = nullptr;  // null if the observer has no typed entry
+  const CheckedOp* op = nullptr;
 };
 
 // An entry for calls of `op` with SymInts (`symbolic`) or with the plain types,
