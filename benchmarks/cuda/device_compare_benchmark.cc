@@ -157,7 +157,7 @@ class Bench {
         flush_(kFlushBytes),
         flush_size_(kFlushBytes) {
     REQUIRE(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-    REQUIRE(cudaMallocHost(&result_, sizeof(DeviceComparison)));
+    REQUIRE(cudaMallocHost(&result_, sizeof(FoundWords)));
     REQUIRE(cudaMemset(scratch_.get(), 0,
                        static_cast<size_t>(DeviceCompareScratchBytes())));
     REQUIRE(cudaMemset(flush_.get(), 1, kFlushBytes));
@@ -167,12 +167,11 @@ class Bench {
   void Compare(const ArrayView& got, const ArrayView& want,
                const Budget& budget) {
     REQUIRE(LaunchCompareBudget(got, want, budget, scratch_.get(),
-                                static_cast<DeviceComparison*>(result_),
-                                stream_));
+                                static_cast<FoundWords*>(result_), stream_));
   }
   Comparison Result() {
     REQUIRE(cudaStreamSynchronize(stream_));
-    return Finish(static_cast<DeviceComparison*>(result_)->partial);
+    return Finish(ComparisonOf(*static_cast<FoundWords*>(result_)).partial);
   }
   cudaStream_t stream() const { return stream_; }
 
@@ -213,8 +212,7 @@ class Bench {
     const ArrayView all{
         flush_.get(), DType::kUInt8, {&flush_size_, 1}, {&flush_stride_, 1}};
     REQUIRE(LaunchCompareExactly(all, all, scratch_.get(),
-                                 static_cast<DeviceComparison*>(result_),
-                                 stream_));
+                                 static_cast<FoundWords*>(result_), stream_));
   }
 
   DeviceMemory scratch_;

@@ -17,7 +17,7 @@ inline constexpr int kMaxScreenedValues = 16;
 inline constexpr int kMaxScreenedArguments = 16;
 
 struct ResultSlot {
-  DeviceComparison values[kMaxScreenedValues];
+  FoundWords values[kMaxScreenedValues];
   int32_t changed[kMaxScreenedArguments];  // not 0: the argument was changed
   uint32_t done;  // 1: the device has written all of it
 

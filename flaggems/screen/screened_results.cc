@@ -100,7 +100,7 @@ absl::Status ScreenedResults::Compare(ReferenceRuns& runs, bool measure,
                                       ResultSlot& slot) {
   for (size_t i = 0; i < items_.size(); ++i) {
     Item& item = items_[i];
-    DeviceComparison* const result = &slot.values[i];
+    FoundWords* const result = &slot.values[i];
     void* const scratch = CompareScratch(stream_);
     uint32_t* const done = i + 1 == items_.size() ? &slot.done : nullptr;
     if (item.exact) {
@@ -136,7 +136,7 @@ void ScreenedResults::Restore(const ReferenceRun& wide) {
 std::optional<Judgement> ScreenedResults::Read(const ResultSlot& slot) const {
   std::optional<Judgement> worst;
   for (size_t i = 0; i < items_.size(); ++i) {
-    const Comparison comparison = Finish(slot.values[i].partial);
+    const Comparison comparison = Finish(ComparisonOf(slot.values[i]).partial);
     if (OutcomeOf(comparison.verdict) == Outcome::kFail) return std::nullopt;
     Judgement judgement;
     judgement.verdict = comparison.verdict;
@@ -155,7 +155,7 @@ std::optional<Judgement> ScreenedResults::Read(const ResultSlot& slot) const {
 
 bool ScreenedResults::AreZero(const ResultSlot& slot) const {
   for (size_t i = 0; i < items_.size(); ++i) {
-    if (slot.values[i].got_nonzero != 0) return false;
+    if (ComparisonOf(slot.values[i]).got_nonzero != 0) return false;
   }
   return true;
 }

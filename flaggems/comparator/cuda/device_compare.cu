@@ -1,222 +1,196 @@
-// One pass over two arrays: threads walk (device_walk.h), warps and blocks
-// merge, and the block that comes last merges the blocks.
+// One pass over two arrays: warps walk (device_walk.h), blocks merge what their
+// threads found, and the block that comes last merges the blocks.
+
+#include <atomic>
 
 #include "flaggems/comparator/cuda/device_compare_launch.h"
 #include "flaggems/comparator/cuda/device_plan.h"
 #include "flaggems/comparator/cuda/device_walk.h"
+#include "flaggems/comparator/cuda/found_words.h"
 #include "flaggems/comparator/cuda/processors.h"
+#include "flaggems/comparator/cuda/staged_feed.cuh"
+#include "flaggems/comparator/cuda/tile_queue.cuh"
 
 namespace flaggems {
 namespace {
 
 using internal_device::BlockMaxima;
+using internal_device::DirectFeed;
+using internal_device::EveryNth;
+using internal_device::Found;
 using internal_device::GridMaxima;
-using internal_device::kThreads;
+using internal_device::kWarp;
 using internal_device::Planned;
+using internal_device::StagedFeed;
+using internal_device::Stages;
+using internal_device::TileQueue;
+using internal_device::WordMerger;
 
-constexpr int kWarp = 32;
-constexpr int kWarps = kThreads / kWarp;
-// What the block that comes last has room for.
 constexpr int kMaxBlocks = 320;
-static_assert(kMaxBlocks >= kThreads, "a block has a part of each thread");
+constexpr int64_t kMostTilesOfQueue = int64_t{1} << 31;
+
+// How many threads a block has, and how many blocks a processor.
+struct Direct {
+  static constexpr int kWarps = 8;
+  static constexpr int kBlocksPerProcessor = 2;
+};
+struct Staged {
+  static constexpr int kWarps = 16;
+  static constexpr int kBlocksPerProcessor = 1;
+};
 
 struct Scratch {
-  // Both 0 between launches.
+  // All 0 between launches.
   alignas(256) unsigned finished;  // blocks
+  alignas(256) unsigned taken;     // of TileQueue
   alignas(256) GridMaxima maxima;
-  alignas(256) DeviceComparison parts[kMaxBlocks];
-};
+  // What each block found, by word.
+  alignas(256) uint64_t found[FoundWords::kWords][kMaxBlocks];
 
-// ---- Merging: Merge() of comparison.h, field by field, by all warps of a
-// block at once. To merge whole comparisons lane by lane would take longer than
-// most comparisons.
-
-__device__ int64_t ShuffleDown(int64_t x, int step) {
-  return __shfl_down_sync(~0u, static_cast<long long>(x), step);
-}
-__device__ double ShuffleDown(double x, int step) {
-  return __shfl_down_sync(~0u, x, step);
-}
-__device__ Int128 ShuffleDown(Int128 x, int step) {
-  const auto low = static_cast<int64_t>(x);
-  const auto high = static_cast<int64_t>(x >> 64);
-  return static_cast<Int128>(ShuffleDown(high, step)) << 64 |
-         static_cast<Int128>(static_cast<uint64_t>(ShuffleDown(low, step)));
-}
-
-// Of all parts, in lane 0; every lane calls it. get(part) is the field. Nothing
-// is unrolled: to fetch instructions takes longer than to run them once.
-template <typename T, typename Get, typename Op>
-__device__ T MergeField(const DeviceComparison* parts, int count, int lane,
-                        Get get, Op op) {
-  T x = get(parts[lane < count ? lane : 0]);
-#pragma unroll 1
-  for (int i = lane + kWarp; i < count; i += kWarp) x = op(x, get(parts[i]));
-#pragma unroll 1
-  for (int step = kWarp / 2; step > 0; step /= 2) {
-    const T other = ShuffleDown(x, step);
-    if (lane + step < count) x = op(x, other);
+  __device__ void Clear() {
+    finished = 0;
+    taken = 0;
+    maxima = {0, 0, 0};
   }
-  return x;
-}
-
-struct Score {
-  double score;
-  int64_t position;
 };
-__device__ Score ShuffleDown(Score x, int step) {
-  return {ShuffleDown(x.score, step), ShuffleDown(x.position, step)};
-}
 
-// Of 1 to kMaxBlocks parts, into *merged. Other threads read it after a
-// barrier. Out of line, so that the block that merges all blocks has the
-// instructions at hand already.
-__device__ __noinline__ void MergeParts(const DeviceComparison* parts,
-                                        int count, DeviceComparison* merged) {
-  using internal_comparison::First;
-  using internal_comparison::Larger;
+// Entries of a table that has a row for each word, with room for `room`
+// entries. By one warp, whose lanes 0 to FoundWords::kWords - 1 get each its
+// word of all `count` entries. Past the first level of the cache, which does
+// not see what other processors have written. Out of line and in a loop: merged
+// are the lanes of each warp, the warps of each block, parts of all blocks and
+// these, and the later has the instructions at hand.
+__device__ __noinline__ uint64_t MergeEntries(const volatile uint64_t* table,
+                                              int room, int count) {
+  static_assert(kWarp == 2 * FoundWords::kWords, "two lanes for each word");
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const bool leads = lane == 0;
-  PartialComparison& all = merged->partial;
-  const auto sum = [](auto a, auto b) { return a + b; };
-  const auto larger = [](double a, double b) { return Larger(a, b); };
-#define FG_MERGE_(T, field, op)                                               \
-  {                                                                           \
-    const T x = MergeField<T>(                                                \
-        parts, count, lane,                                                   \
-        [](const DeviceComparison& part) -> T { return part.partial.field; }, \
-        op);                                                                  \
-    if (leads) all.field = static_cast<decltype(all.field)>(x);               \
-  }
-  switch (static_cast<int>(threadIdx.x) / kWarp) {
-    case 0:
-      FG_MERGE_(int64_t, numel, sum)
-      FG_MERGE_(int64_t, finite_numbers, sum)
-      break;
-    case 1:
-      FG_MERGE_(int64_t, value_mismatches, sum)
-      FG_MERGE_(int64_t, special_mismatches, sum)
-      break;
-    case 2: {
-      FG_MERGE_(int64_t, want_nans, sum)
-      FG_MERGE_(int64_t, flushed, sum)
-      break;
-    }
-    case 3:
-      FG_MERGE_(double, max_abs_diff, larger)
-      FG_MERGE_(double, max_rel_diff, larger)
-      break;
-    case 4: {
-      const Score worst = MergeField<Score>(
-          parts, count, lane,
-          [](const DeviceComparison& part) -> Score {
-            return {part.partial.score, part.partial.worst_score};
-          },
-          [](const Score& a, const Score& b) -> Score {
-            if (a.score == b.score) {
-              return {a.score, First(a.position, b.position)};
-            }
-            return a.score > b.score ? a : b;
-          });
-      if (leads) {
-        all.score = worst.score;
-        all.worst_score = worst.position;
-      }
-      break;
-    }
-    case 5: {
-      FG_MERGE_(int64_t, first_special,
-                [](int64_t a, int64_t b) { return First(a, b); })
-      const auto either = [](int64_t a, int64_t b) { return a | b; };
-      FG_MERGE_(int64_t, nan_mismatch, either)
-      const int64_t nonzero = MergeField<int64_t>(
-          parts, count, lane,
-          [](const DeviceComparison& part) { return part.got_nonzero; },
-          either);
-      if (leads) merged->got_nonzero = nonzero;
-      break;
-    }
-    case 6:
-      FG_MERGE_(Int128, ulp_errors, sum)
-      break;
-    case 7:
-      FG_MERGE_(Int128, ulp_error_squares, sum)
-      break;
-  }
-#undef FG_MERGE_
+  const int word = lane % FoundWords::kWords;
+  const WordMerger merge(word);
+  const int key_word = merge.key_word();
+  const auto read = [&](int i) -> WordMerger::Entry {
+    return {key_word < 0 ? 0 : table[key_word * room + i],
+            table[word * room + i]};
+  };
+  const int first = lane / FoundWords::kWords;
+  WordMerger::Entry merged = read(first < count ? first : 0);
+#pragma unroll 4
+  for (int i = first + 2; i < count; i += 2) merged = merge(merged, read(i));
+  const WordMerger::Entry other = {
+      __shfl_down_sync(~0u, static_cast<unsigned long long>(merged.key),
+                       FoundWords::kWords),
+      __shfl_down_sync(~0u, static_cast<unsigned long long>(merged.value),
+                       FoundWords::kWords)};
+  return count > 1 ? merge(merged, other).value : merged.value;
 }
-static_assert(kWarps == 8, "MergeParts() has work for eight warps");
 
-__device__ void Deliver(const DeviceComparison& part, DeviceComparison* result,
-                        uint32_t* done) {
-  *result = part;
+// What the lanes of a warp found, by word. Rows of an odd number of words:
+// lanes that read the same entry of all rows read from different banks.
+struct WarpTable {
+  static constexpr int kRoom = kWarp + 1;
+  uint64_t found[FoundWords::kWords][kRoom];
+
+  // Lanes 0 to FoundWords::kWords - 1 get each its word of all lanes.
+  __device__ uint64_t Merge(const FoundWords& words) {
+    const int lane = static_cast<int>(threadIdx.x) % kWarp;
+    __syncwarp();
+#pragma unroll
+    for (int word = 0; word < FoundWords::kWords; ++word) {
+      found[word][lane] = words.word[word];
+    }
+    __syncwarp();
+    return MergeEntries(&found[0][0], kRoom, kWarp);
+  }
+};
+
+template <typename Walk, typename Feed>
+__device__ void WalkBlock(const Walk& walk, Feed& feed, int lane,
+                          BlockMaxima* maxima, Found* found) {
+  __syncthreads();
+  walk.Prepare(feed, lane, maxima);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    Tell(maxima);
+    Learn(Current(maxima->grid), maxima);
+  }
+  // A second look takes longer than to ask the others first.
+  __syncthreads();
+  walk.Walk(feed, lane, maxima, found);
+}
+
+template <typename Walk, typename Layout>
+__global__ void __launch_bounds__(Layout::kWarps* kWarp,
+                                  Layout::kBlocksPerProcessor)
+    CompareKernel(const __grid_constant__ Walk walk, Scratch* scratch,
+                  FoundWords* result, uint32_t* done) {
+  constexpr int kWarps = Layout::kWarps;
+  constexpr int kRoom = kWarps + 1;
+  // A line of the cache that is copied whole is copied in one go.
+  extern __shared__ __align__(128) char memory[];
+  __shared__ BlockMaxima maxima;
+  __shared__ uint64_t of_warps[FoundWords::kWords][kRoom];
+  __shared__ bool is_last;
+  if (threadIdx.x == 0) maxima.Clear(&scratch->maxima);
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  const bool has_word = lane < FoundWords::kWords;
+  const int64_t number = int64_t{blockIdx.x} * kWarps + warp;
+  const int64_t warps = int64_t{gridDim.x} * kWarps;
+  // A warp's own: its stages, and then its table.
+  char* own;
+  Found found;
+  if constexpr (std::is_same_v<Layout, Staged>) {
+    __shared__ unsigned numbers[kWarps][Stages<Walk, kWarps>::kCount];
+    own = memory + warp * Stages<Walk, kWarps>::kBytesOfWarp;
+    StagedFeed<Walk, kWarps> feed(
+        walk, TileQueue(walk.tiles(), number, warps, &scratch->taken), lane,
+        own, numbers[warp]);
+    WalkBlock(walk, feed, lane, &maxima, &found);
+  } else {
+    own = memory + warp * sizeof(WarpTable);
+    DirectFeed feed(EveryNth(number, warps));
+    WalkBlock(walk, feed, lane, &maxima, &found);
+  }
+  const uint64_t of_warp =
+      reinterpret_cast<WarpTable*>(own)->Merge(WordsOf(found));
+  if (has_word) of_warps[lane][warp] = of_warp;
+  __syncthreads();
+  const int blocks = static_cast<int>(gridDim.x);
+  uint64_t of_all = 0;
+  if (warp == 0) {
+    of_all = MergeEntries(&of_warps[0][0], kRoom, kWarps);
+    if (blocks > 1) {
+      if (has_word) scratch->found[lane][blockIdx.x] = of_all;
+      __syncwarp();
+      if (lane == 0) {
+        __threadfence();
+        is_last = atomicAdd(&scratch->finished, 1u) == gridDim.x - 1;
+        __threadfence();
+      }
+    }
+  }
+  if (blocks > 1) {
+    __syncthreads();
+    if (!is_last) return;
+    // A part of the blocks for each warp, and then the parts.
+    const int parts = blocks < kWarps ? blocks : kWarps;
+    if (warp < parts) {
+      const int first = warp * blocks / parts;
+      const int end = (warp + 1) * blocks / parts;
+      const uint64_t of_part =
+          MergeEntries(&scratch->found[0][first], kMaxBlocks, end - first);
+      if (has_word) of_warps[lane][warp] = of_part;
+    }
+    __syncthreads();
+    if (warp == 0) of_all = MergeEntries(&of_warps[0][0], kRoom, parts);
+  }
+  if (warp != 0) return;
+  if (has_word) result->word[lane] = of_all;
+  if (lane == 0) scratch->Clear();
   if (done == nullptr) return;
   // What kernels before this one wrote is in order before it too.
   __threadfence_system();
-  *static_cast<volatile uint32_t*>(done) = 1;
-}
-
-// Of all blocks, which wrote them before they counted themselves. Past the
-// first level of the cache, which does not see other processors.
-__device__ void ReadParts(const DeviceComparison* from, int count,
-                          DeviceComparison* parts) {
-  static_assert(sizeof(DeviceComparison) % sizeof(uint4) == 0, "");
-  const int words =
-      count * static_cast<int>(sizeof(DeviceComparison) / sizeof(uint4));
-#pragma unroll 8
-  for (int i = static_cast<int>(threadIdx.x); i < words; i += kThreads) {
-    reinterpret_cast<uint4*>(parts)[i] =
-        __ldcg(reinterpret_cast<const uint4*>(from) + i);
-  }
-}
-
-template <typename Walk>
-__global__ void __launch_bounds__(kThreads, Walk::kBlocksPerProcessor)
-    CompareKernel(const __grid_constant__ Walk walk, Scratch* scratch,
-                  DeviceComparison* result, uint32_t* done) {
-  __shared__ DeviceComparison parts[kMaxBlocks];
-  __shared__ DeviceComparison merged;
-  __shared__ BlockMaxima maxima;
-  __shared__ bool is_last;
-  if (threadIdx.x == 0) {
-    maxima.abs = 0;
-    maxima.rel = 0;
-    maxima.score = 0;
-    maxima.grid = &scratch->maxima;
-  }
-  __syncthreads();
-  walk.Prepare(blockIdx.x, static_cast<int>(threadIdx.x), &maxima);
-  __syncthreads();
-  if (threadIdx.x == 0) Push(maxima);
-  parts[threadIdx.x] =
-      walk.Walk(blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x), &maxima);
-  __syncthreads();
-  MergeParts(parts, kThreads, &merged);
-  __syncthreads();
-  if (gridDim.x == 1) {
-    if (threadIdx.x == 0) {
-      scratch->maxima = {0, 0, 0};
-      Deliver(merged, result, done);
-    }
-    return;
-  }
-  if (threadIdx.x == 0) {
-    scratch->parts[blockIdx.x] = merged;
-    __threadfence();
-    is_last = atomicAdd(&scratch->finished, 1u) == gridDim.x - 1;
-  }
-  __syncthreads();
-  if (!is_last) return;
-  __threadfence();
-  ReadParts(scratch->parts, static_cast<int>(gridDim.x), parts);
-  __syncthreads();
-  MergeParts(parts, static_cast<int>(gridDim.x), &merged);
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    scratch->finished = 0;
-    scratch->maxima = {0, 0, 0};
-    Deliver(merged, result, done);
-  }
+  __syncwarp();
+  if (lane == 0) *static_cast<volatile uint32_t*>(done) = 1;
 }
 
 cudaError_t ErrorOf(Planned planned) {
@@ -236,7 +210,7 @@ cudaError_t ErrorOf(Planned planned) {
 // The visitor that launches what was planned.
 struct Launcher {
   void* scratch;
-  DeviceComparison* result;
+  FoundWords* result;
   uint32_t* done;
   cudaStream_t stream;
   cudaError_t error = cudaSuccess;
@@ -246,13 +220,66 @@ struct Launcher {
     int processors = 0;
     error = Processors(&processors);
     if (error != cudaSuccess) return;
-    const int all = processors * Walk::kBlocksPerProcessor;
+    if constexpr (internal_device::CanBeStaged<Walk>::value) {
+      using OfWalk = Stages<Walk, Staged::kWarps>;
+      // With a tile for each warp there is nothing to overlap.
+      if (walk.full_tiles() > int64_t{processors} * Staged::kWarps &&
+          walk.full_tiles() < kMostTilesOfQueue &&
+          internal_device::IsAlignedToStage(walk)) {
+        static_assert(OfWalk::kBytesOfWarp >= sizeof(WarpTable), "");
+        constexpr int kBytes = OfWalk::kBytesOfWarp * Staged::kWarps;
+        bool has_room = false;
+        error = HasRoom<Walk>(kBytes, &has_room);
+        if (error != cudaSuccess) return;
+        if (has_room) return Launch<Staged>(walk, processors, kBytes);
+      }
+    }
+    Launch<Direct>(walk, processors, Direct::kWarps * sizeof(WarpTable));
+  }
+
+ private:
+  template <typename Layout, typename Walk>
+  void Launch(const Walk& walk, int processors, size_t shared_bytes) {
+    const int all = processors * Layout::kBlocksPerProcessor;
     const int64_t most = all < kMaxBlocks ? all : kMaxBlocks;
-    const int64_t tiles = walk.tiles() > 0 ? walk.tiles() : 1;
-    CompareKernel<<<static_cast<unsigned>(tiles < most ? tiles : most),
-                    kThreads, 0, stream>>>(walk, static_cast<Scratch*>(scratch),
-                                           result, done);
+    const int64_t blocks = (walk.tiles() + Layout::kWarps - 1) / Layout::kWarps;
+    const int64_t grid = blocks < 1 ? 1 : blocks < most ? blocks : most;
+    CompareKernel<Walk, Layout>
+        <<<static_cast<unsigned>(grid), Layout::kWarps * kWarp, shared_bytes,
+           stream>>>(walk, static_cast<Scratch*>(scratch), result, done);
     error = cudaGetLastError();
+  }
+
+  // Whether the current device gives a block of the staged kernel so much
+  // shared memory. Asked for once a device.
+  template <typename Walk>
+  static cudaError_t HasRoom(int bytes, bool* has_room) {
+    constexpr int kDevices = 64;
+    enum Answer { kNotAsked, kYes, kNo };
+    static std::atomic<int> answers[kDevices];
+    int device = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error != cudaSuccess) return error;
+    *has_room = false;
+    if (device >= kDevices) return cudaSuccess;
+    int answer = answers[device].load(std::memory_order_relaxed);
+    if (answer == kNotAsked) {
+      int most = 0;
+      error = cudaDeviceGetAttribute(
+          &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+      if (error != cudaSuccess) return error;
+      answer =
+          bytes + static_cast<int>(sizeof(uint64_t)) * 512 <= most ? kYes : kNo;
+      if (answer == kYes) {
+        error = cudaFuncSetAttribute(
+            CompareKernel<Walk, Staged>,
+            cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        if (error != cudaSuccess) return error;
+      }
+      answers[device].store(answer, std::memory_order_relaxed);
+    }
+    *has_room = answer == kYes;
+    return cudaSuccess;
   }
 };
 
@@ -262,7 +289,7 @@ int64_t DeviceCompareScratchBytes() { return sizeof(Scratch); }
 
 cudaError_t LaunchCompareBudget(const ArrayView& got, const ArrayView& want,
                                 const Budget& budget, void* scratch,
-                                DeviceComparison* result, cudaStream_t stream,
+                                FoundWords* result, cudaStream_t stream,
                                 uint32_t* done) {
   Launcher launcher{scratch, result, done, stream};
   const Planned planned =
@@ -271,7 +298,7 @@ cudaError_t LaunchCompareBudget(const ArrayView& got, const ArrayView& want,
 }
 
 cudaError_t LaunchCompareExactly(const ArrayView& got, const ArrayView& want,
-                                 void* scratch, DeviceComparison* result,
+                                 void* scratch, FoundWords* result,
                                  cudaStream_t stream, uint32_t* done) {
   Launcher launcher{scratch, result, done, stream};
   const Planned planned = internal_device::VisitExactWalk(got, want, launcher);

@@ -12,9 +12,9 @@
 // most 8 dimensions.
 //
 // result:  memory that the device writes, pinned host memory included. Written
-//          once, when all elements have been looked at; the host reads it
-//          after an event or the stream has been waited for. An array without
-//          elements gives what PartialComparison{} says.
+//          once, when all elements have been looked at; ComparisonOf() reads
+//          it, after an event or the stream has been waited for. An array
+//          without elements gives what PartialComparison{} says.
 // done:    null, or memory as result's: 1 is written there after the result, so
 //          that who reads 1 (and then not before, an acquire) may read all that
 //          this launch and those before it in the stream wrote.
@@ -47,19 +47,19 @@
 
 namespace flaggems {
 
-// The same for every call and device; about 150 KiB.
+// The same for every call and device; about 40 KiB.
 int64_t DeviceCompareScratchBytes();
 
 // got: a real floating type; want: float64.
 cudaError_t LaunchCompareBudget(const ArrayView& got, const ArrayView& want,
                                 const Budget& budget, void* scratch,
-                                DeviceComparison* result, cudaStream_t stream,
+                                FoundWords* result, cudaStream_t stream,
                                 uint32_t* done = nullptr);
 
 // As Compare() with Tolerance{0, 0}. One dtype for both: bool, an integer, or a
 // real floating type.
 cudaError_t LaunchCompareExactly(const ArrayView& got, const ArrayView& want,
-                                 void* scratch, DeviceComparison* result,
+                                 void* scratch, FoundWords* result,
                                  cudaStream_t stream, uint32_t* done = nullptr);
 
 }  // namespace flaggems

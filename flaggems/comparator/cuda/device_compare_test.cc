@@ -59,20 +59,18 @@ class OnGpu : public testing::Test {
     scratch_ = scratch;
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
               cudaSuccess);
-    ASSERT_EQ(cudaMallocHost(&pinned_, sizeof(DeviceComparison)), cudaSuccess);
+    ASSERT_EQ(cudaMallocHost(&pinned_, sizeof(FoundWords)), cudaSuccess);
   }
   void TearDown() override {
     if (pinned_ != nullptr) cudaFreeHost(pinned_);
     if (stream_ != nullptr) cudaStreamDestroy(stream_);
   }
 
-  DeviceComparison* result() const {
-    return static_cast<DeviceComparison*>(pinned_);
-  }
+  FoundWords* result() const { return static_cast<FoundWords*>(pinned_); }
   // What the stream wrote to the host's memory.
   DeviceComparison Awaited() const {
     EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
-    return *result();
+    return ComparisonOf(*result());
   }
 
   void* scratch_ = nullptr;
@@ -153,9 +151,9 @@ TEST_F(LaunchTest, FollowEachOtherOnOneScratch) {
   const DeviceBytes want(pair.want_bytes.data(), pair.want_bytes.size());
   constexpr size_t kLaunches = 20;
   void* memory = nullptr;
-  ASSERT_EQ(cudaMallocHost(&memory, kLaunches * sizeof(DeviceComparison)),
+  ASSERT_EQ(cudaMallocHost(&memory, kLaunches * sizeof(FoundWords)),
             cudaSuccess);
-  auto* results = static_cast<DeviceComparison*>(memory);
+  auto* results = static_cast<FoundWords*>(memory);
   for (size_t i = 0; i < kLaunches; ++i) {
     ASSERT_EQ(
         LaunchCompareBudget(pair.GotAt(got.get()), pair.WantAt(want.get()),
@@ -165,7 +163,8 @@ TEST_F(LaunchTest, FollowEachOtherOnOneScratch) {
   ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
   const PartialComparison expected = CompareBudgetRange(
       pair.got(), pair.want(), Budget(), 0, pair.want().numel());
-  for (size_t i = 0; i < kLaunches; ++i) ExpectSame(results[i], expected, true);
+  for (size_t i = 0; i < kLaunches; ++i)
+    ExpectSame(ComparisonOf(results[i]), expected, true);
   cudaFreeHost(memory);
 }
 

@@ -23,37 +23,51 @@ struct alignas(kRun * sizeof(T)) Run {
   T x[kRun];
 };
 
+// What the type of got, as far as the compiler knows it, says of a first look.
+enum class OutputKind {
+  kAny,
+  kNarrow,  // fewer exponents than float64
+  kWide,    // float64: many errors are the same number of spacings
+};
+
 // Contiguous, of a type known to the compiler, aligned to runs. A run of two is
 // 16 bytes of want a thread, neighbouring threads next to each other; longer
 // ones would leave gaps between what neighbours read at a time.
 template <DType kGot>
 struct AlignedRuns {
   static constexpr int kRun = 2;
+  static constexpr OutputKind kOutput =
+      kGot == DType::kFloat64 ? OutputKind::kWide : OutputKind::kNarrow;
   using Value = double;
+  using GotRun = Run<StoredOf<kGot>, kRun>;
+  using WantRun = Run<double, kRun>;
 
   const StoredOf<kGot>* got;
   const double* want;
 
   FG_HOST_DEVICE uint32_t Read(int64_t position, double* g, double* w) const {
-    const auto got_run =
-        *reinterpret_cast<const Run<StoredOf<kGot>, kRun>*>(got + position);
-    const auto want_run =
-        *reinterpret_cast<const Run<double, kRun>*>(want + position);
-    for (int i = 0; i < kRun; ++i) {
-      g[i] = Element<kGot>::Load(got_run.x[i]);
-      w[i] = want_run.x[i];
-    }
-    return NonzeroBits(got_run);
+    return Unpack(*reinterpret_cast<const GotRun*>(got + position),
+                  *reinterpret_cast<const WantRun*>(want + position), g, w);
   }
   FG_HOST_DEVICE void ReadOne(int64_t position, double* g, double* w) const {
     *g = Element<kGot>::Load(got[position]);
     *w = want[position];
   }
 
+  // As Read(), of runs that somebody has read.
+  FG_HOST_DEVICE static uint32_t Unpack(const GotRun& got_run,
+                                        const WantRun& want_run, double* g,
+                                        double* w) {
+    for (int i = 0; i < kRun; ++i) {
+      g[i] = Element<kGot>::Load(got_run.x[i]);
+      w[i] = want_run.x[i];
+    }
+    return NonzeroBits(got_run);
+  }
+
  private:
   // All but the signs.
-  FG_HOST_DEVICE static uint32_t NonzeroBits(
-      const Run<StoredOf<kGot>, kRun>& run) {
+  FG_HOST_DEVICE static uint32_t NonzeroBits(const GotRun& run) {
     uint32_t words[sizeof(run) / sizeof(uint32_t)];
     std::memcpy(words, &run, sizeof(run));
     uint32_t bits = 0;
@@ -125,6 +139,7 @@ FG_HOST_DEVICE inline int64_t LoadInteger(DType dtype, const void* data,
 template <typename Index>
 struct StridedReals {
   static constexpr int kRun = 1;
+  static constexpr OutputKind kOutput = OutputKind::kAny;
   using Value = double;
 
   const void* got;
@@ -149,6 +164,7 @@ struct StridedReals {
 template <typename Index>
 struct StridedIntegers {
   static constexpr int kRun = 1;
+  static constexpr OutputKind kOutput = OutputKind::kAny;
   using Value = int64_t;
 
   const void* got;

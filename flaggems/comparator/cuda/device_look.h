@@ -13,6 +13,7 @@
 
 #include "flaggems/comparator/budget_rule.h"
 #include "flaggems/comparator/comparison.h"
+#include "flaggems/comparator/cuda/device_elements.h"
 #include "flaggems/comparator/element.h"
 #include "flaggems/comparator/element_rule.h"
 #include "flaggems/comparator/quiet_errors.h"
@@ -24,7 +25,7 @@ namespace internal_device {
 
 // The largest statistics that threads of all blocks have found, as the bits of
 // numbers that are not negative, which rise as the numbers do.
-struct GridMaxima {
+struct alignas(16) GridMaxima {
   uint64_t abs;
   uint64_t rel;
   uint64_t score;
@@ -37,100 +38,105 @@ struct BlockMaxima {
   volatile double abs;
   volatile double rel;
   volatile double score;
+  // What all blocks have been told by this one.
+  volatile double told_abs;
+  volatile double told_rel;
+  volatile double told_score;
+  // Another one whenever abs, rel or score have risen.
+  volatile uint32_t version;
   // Of all blocks, which know at once what one alone would learn slowly; null:
   // there are no others.
   GridMaxima* grid;
+
+  FG_HOST_DEVICE void Clear(GridMaxima* of_all) {
+    abs = rel = score = told_abs = told_rel = told_score = 0;
+    version = 0;
+    grid = of_all;
+  }
 };
 
-// Past the first level of the cache, which does not see other processors.
-FG_HOST_DEVICE inline uint64_t Current(const uint64_t* bits) {
+// What all blocks know now: costs the way to the second level of the cache,
+// past the first, which does not see other processors. Zeros if there are no
+// others.
+FG_HOST_DEVICE inline GridMaxima Current(const GridMaxima* grid) {
+  if (grid == nullptr) return {0, 0, 0};
 #ifdef __CUDA_ARCH__
-  return __ldcg(reinterpret_cast<const unsigned long long*>(bits));
+  const auto load = [](const uint64_t* bits) -> uint64_t {
+    return __ldcg(reinterpret_cast<const unsigned long long*>(bits));
+  };
+  return {load(&grid->abs), load(&grid->rel), load(&grid->score)};
 #else
-  return *bits;
+  return *grid;
 #endif
 }
 
-// On a device nobody waits for it.
-FG_HOST_DEVICE inline void Push(uint64_t* bits, double value) {
-  const auto own = internal_element::BitCast<uint64_t>(value);
+// Tells all blocks what this one knows and has not told. To be called by one
+// lane of a warp; there are others, of which some may tell the same.
+FG_HOST_DEVICE inline void Tell(BlockMaxima* block) {
+  if (block->grid == nullptr) return;
+  const auto tell = [](const volatile double& maximum, volatile double* told,
+                       uint64_t* bits) {
+    const double value = maximum;
+    if (value <= *told) return;
+    *told = value;
+    const auto own = internal_element::BitCast<uint64_t>(value);
 #ifdef __CUDA_ARCH__
-  atomicMax(reinterpret_cast<unsigned long long*>(bits), own);
+    // atomicMax() would be ready for shared memory too, at three times the
+    // code. Nobody waits for it.
+    asm volatile(
+        "red.global.max.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(bits)),
+        "l"(own)
+        : "memory");
 #else
-  if (own > *bits) *bits = own;
+    if (own > *bits) *bits = own;
 #endif
+  };
+  tell(block->abs, &block->told_abs, &block->grid->abs);
+  tell(block->rel, &block->told_rel, &block->grid->rel);
+  tell(block->score, &block->told_score, &block->grid->score);
 }
 
-// Tells all blocks what this one knows.
-FG_HOST_DEVICE inline void Push(const BlockMaxima& block) {
-  if (block.grid == nullptr) return;
-  Push(&block.grid->abs, block.abs);
-  Push(&block.grid->rel, block.rel);
-  Push(&block.grid->score, block.score);
-}
-
-FG_HOST_DEVICE inline void Raise(volatile double* maximum, double value) {
+// Whether it has risen.
+FG_HOST_DEVICE inline bool Raise(volatile double* maximum, double value) {
   // The lanes of a warp write one after the other: a few rounds leave the
   // largest, or nearly so.
-  for (int round = 0; round < 6 && value > *maximum; ++round) *maximum = value;
+  int round = 0;
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+  for (; round < 6 && value > *maximum; ++round) *maximum = value;
+  return round > 0;
 }
 
+// Also tells all blocks what nobody here knew.
 FG_HOST_DEVICE inline void Raise(BlockMaxima* block,
                                  const PartialComparison& stats) {
-  Raise(&block->abs, stats.max_abs_diff);
-  Raise(&block->rel, stats.max_rel_diff);
-  Raise(&block->score, stats.score);
+  const bool has_risen = Raise(&block->abs, stats.max_abs_diff) |
+                         Raise(&block->rel, stats.max_rel_diff) |
+                         Raise(&block->score, stats.score);
+  if (!has_risen) return;
+  block->version = block->version + 1;
+#ifdef __CUDA_ARCH__
+  const unsigned here = __activemask();
+  if ((threadIdx.x % 32) != static_cast<unsigned>(__ffs(here)) - 1) return;
+#endif
+  Tell(block);
 }
 
-// As Raise(), and tells all blocks what nobody here knew.
-FG_HOST_DEVICE inline void RaiseAll(BlockMaxima* block,
-                                    const PartialComparison& stats) {
-  if (block->grid != nullptr) {
-    if (stats.max_abs_diff > block->abs) {
-      Push(&block->grid->abs, stats.max_abs_diff);
-    }
-    if (stats.max_rel_diff > block->rel) {
-      Push(&block->grid->rel, stats.max_rel_diff);
-    }
-    if (stats.score > block->score) Push(&block->grid->score, stats.score);
-  }
-  Raise(block, stats);
+// What other blocks know becomes known to this one.
+FG_HOST_DEVICE inline void Learn(const GridMaxima& grid, BlockMaxima* block) {
+  bool is_new = false;
+  const auto learn = [&](uint64_t bits, volatile double* maximum) {
+    const auto value = internal_element::BitCast<double>(bits);
+    if (value <= *maximum) return;
+    *maximum = value;
+    is_new = true;
+  };
+  learn(grid.abs, &block->abs);
+  learn(grid.rel, &block->rel);
+  learn(grid.score, &block->score);
+  if (is_new) block->version = block->version + 1;
 }
-
-// What is known by now.
-struct KnownMaxima {
-  uint64_t abs, rel, score;
-
-  // To the block: costs a look at shared memory.
-  FG_HOST_DEVICE explicit KnownMaxima(const BlockMaxima& block)
-      : abs(internal_element::BitCast<uint64_t>(double{block.abs})),
-        rel(internal_element::BitCast<uint64_t>(double{block.rel})),
-        score(internal_element::BitCast<uint64_t>(double{block.score})) {}
-
-  // To all blocks, which this one learns: costs the way to the second level of
-  // the cache.
-  FG_HOST_DEVICE static KnownMaxima Learn(BlockMaxima* block) {
-    KnownMaxima known(*block);
-    if (block->grid == nullptr) return known;
-    Learn(&block->grid->abs, &known.abs, &block->abs);
-    Learn(&block->grid->rel, &known.rel, &block->rel);
-    Learn(&block->grid->score, &known.score, &block->score);
-    return known;
-  }
-
-  // Another number whenever one of them rises, or nearly always: to miss that
-  // costs only time.
-  FG_HOST_DEVICE uint64_t Version() const { return abs + 3 * rel + 5 * score; }
-
- private:
-  FG_HOST_DEVICE static void Learn(const uint64_t* grid, uint64_t* known,
-                                   volatile double* block) {
-    const uint64_t bits = Current(grid);
-    if (bits <= *known) return;
-    *known = bits;
-    *block = internal_element::BitCast<double>(bits);
-  }
-};
 
 // What a thread keeps of the quiet pairs of a tile: the sums of at most 16
 // errors in units (ulp_error.h), and of their squares.
@@ -168,7 +174,7 @@ class LowMaxima {
   }
 
   // Into *block, of all threads that call it together: those of a warp.
-  FG_HOST_DEVICE void Tell(BlockMaxima* block) const {
+  FG_HOST_DEVICE void RaiseIn(BlockMaxima* block) const {
 #ifdef __CUDA_ARCH__
     const float abs = LargestOfWarp(abs_);
     const float rel = LargestOfWarp(rel_);
@@ -214,82 +220,31 @@ class LowMaxima {
 // count and the sums of errors, which it is then taken into. What it says no to
 // gets the second look; that may be too much, equal infinities for example.
 
-template <typename Rule>
+template <typename Rule, OutputKind kOutput>
 class FirstLook;
 
 // budget_rule.h's QuietBounds in fewer operations. They round otherwise than
 // the rule; that the bounds are lowered by more than rounding can be makes up
 // for it. The spacing is taken from exponents as integers.
-template <bool kPerElement>
-class FirstLook<BudgetRule<kPerElement>> {
+//
+// kWide: errors are whole spacings, and any number of elements may share the
+// largest score, which the lowered bound lets none of them pass. What has no
+// larger score than an element before it, by the rule's own arithmetic, is
+// quiet too.
+template <bool kPerElement, OutputKind kOutput>
+class FirstLook<BudgetRule<kPerElement>, kOutput> {
  public:
   static constexpr bool kTakesCondition = kPerElement;
   static constexpr bool kHasBounds = true;
 
   FG_HOST_DEVICE FirstLook(const BudgetRule<kPerElement>& rule,
                            const BlockMaxima& block)
-      : FirstLook(rule, KnownMaxima(block)) {}
-
-  // Bounds of an earlier time are only lower: they last, but not as well.
-  FG_HOST_DEVICE void Refresh(const BudgetRule<kPerElement>& rule,
-                              BlockMaxima* block) {
-    const KnownMaxima known = KnownMaxima::Learn(block);
-    if (known.Version() != version_) *this = FirstLook(rule, known);
-  }
-
-  FG_HOST_DEVICE static void Estimate(double got, double want, double condition,
-                                      const BudgetRule<kPerElement>& rule,
-                                      LowMaxima* maxima) {
-    const uint32_t smallest = HighWord(rule.ulp_error.smallest_power());
-    const uint32_t want_power = Larger(HighWord(want) & kExponents, smallest);
-    const uint32_t got_power = Larger(HighWord(got) & kExponents, smallest);
-    const double power =
-        OfHighWord(got_power < want_power ? got_power : want_power);
-    const double abs_want = std::fabs(want);
-    const double magnitude =
-        kPerElement ? (condition > 0 ? condition : 0) : abs_want;
-    maxima->Take(std::fabs(got - want), abs_want,
-                 std::fma(rule.spacing_term(), power,
-                          std::fma(rule.slope(), magnitude, rule.base())));
-  }
-
-  FG_HOST_DEVICE bool Take(double got, double want, double condition,
-                           const BudgetRule<kPerElement>& rule,
-                           TileSums* sums) const {
-    constexpr uint32_t kMaxUnits = HighWordOfMaxUnits();
-    const uint32_t smallest = HighWord(rule.ulp_error.smallest_power());
-    const uint32_t want_power = Larger(HighWord(want) & kExponents, smallest);
-    const uint32_t got_power = Larger(HighWord(got) & kExponents, smallest);
-    const double diff = got - want;
-    const double size = std::fabs(diff);
-    const double abs_want = std::fabs(want);
-    const double rel = std::fma(rel_slope_, abs_want, rel_base_);
-    const double power =
-        OfHighWord(got_power < want_power ? got_power : want_power);
-    const double magnitude =
-        kPerElement ? (condition > 0 ? condition : 0) : abs_want;
-    const double score =
-        std::fma(power_slope_, power, std::fma(slope_, magnitude, base_));
-    const double units =
-        diff * OfHighWord(kExponents - want_power) * rule.ulp_error.scale();
-    const bool quiet = (size <= abs_) & (size <= rel) & (size <= score) &
-                       ((HighWord(units) & 0x7fffffff) < kMaxUnits);
-    const int64_t shifted =
-        UlpErrorFunction::IntegerOf(units + UlpErrorFunction::kToInteger);
-    const int32_t integer = quiet ? static_cast<int32_t>(shifted) : 0;
-    sums->errors += integer;
-    sums->squares += static_cast<int64_t>(integer) * integer;
-    return quiet;
-  }
-
- private:
-  FG_HOST_DEVICE FirstLook(const BudgetRule<kPerElement>& rule,
-                           const KnownMaxima& maxima)
-      : version_(maxima.Version()) {
+      // Before the maxima: they can only be newer.
+      : version_(block.version) {
     PartialComparison known;
-    known.max_abs_diff = internal_element::BitCast<double>(maxima.abs);
-    known.max_rel_diff = internal_element::BitCast<double>(maxima.rel);
-    known.score = internal_element::BitCast<double>(maxima.score);
+    known.max_abs_diff = block.abs;
+    known.max_rel_diff = block.rel;
+    known.score = block.score;
     const internal_rule::QuietErrors errors(known);
     abs_ = errors.abs;
     rel_slope_ = errors.rel_slope;
@@ -302,6 +257,78 @@ class FirstLook<BudgetRule<kPerElement>> {
     base_ = share * rule.base() - 1e-290;
   }
 
+  // Bounds of an earlier time are only lower: they last, but not as well.
+  FG_HOST_DEVICE void Refresh(const BudgetRule<kPerElement>& rule,
+                              const BlockMaxima& block) {
+    if (block.version == version_) return;
+    const double attained = attained_;
+    *this = FirstLook(rule, block);
+    attained_ = attained;
+  }
+  // `score`: the largest of what this thread has judged, all of it at lower
+  // positions than what comes now.
+  FG_HOST_DEVICE void Attain(double score) {
+    // Above 1 every element counts.
+    if constexpr (kOutput == OutputKind::kWide)
+      attained_ = std::fmin(score, 1.0);
+  }
+
+  FG_HOST_DEVICE static void Estimate(double got, double want, double condition,
+                                      const BudgetRule<kPerElement>& rule,
+                                      LowMaxima* maxima) {
+    const Powers powers(got, want, rule);
+    const double abs_want = std::fabs(want);
+    maxima->Take(std::fabs(got - want), abs_want,
+                 std::fma(rule.spacing_term(), OfHighWord(powers.smaller),
+                          std::fma(rule.slope(), Magnitude(condition, abs_want),
+                                   rule.base())));
+  }
+
+  FG_HOST_DEVICE bool Take(double got, double want, double condition,
+                           const BudgetRule<kPerElement>& rule,
+                           TileSums* sums) const {
+    constexpr uint32_t kMaxUnits = HighWordOfMaxUnits();
+    const Powers powers(got, want, rule);
+    const double diff = got - want;
+    const double size = std::fabs(diff);
+    const double abs_want = std::fabs(want);
+    const double rel = std::fma(rel_slope_, abs_want, rel_base_);
+    const double power = OfHighWord(powers.smaller);
+    const double magnitude = Magnitude(condition, abs_want);
+    const double score =
+        std::fma(power_slope_, power, std::fma(slope_, magnitude, base_));
+    const double units = Units(diff, powers.of_want, rule);
+    bool within = size <= score;
+    if constexpr (kOutput == OutputKind::kWide) {
+      within |= IsAttained(size, power, magnitude, rule);
+    }
+    const bool quiet = within & (size <= abs_) & (size <= rel) &
+                       ((HighWord(units) & 0x7fffffff) < kMaxUnits);
+    const int64_t shifted =
+        UlpErrorFunction::IntegerOf(units + UlpErrorFunction::kToInteger);
+    const int32_t integer = quiet ? static_cast<int32_t>(shifted) : 0;
+    sums->errors += integer;
+    sums->squares += static_cast<int64_t>(integer) * integer;
+    return quiet;
+  }
+
+ private:
+  // The upper words of 2^e, ulp.h's, at |want| and at the smaller of the two
+  // magnitudes.
+  struct Powers {
+    FG_HOST_DEVICE Powers(double got, double want,
+                          const BudgetRule<kPerElement>& rule) {
+      const uint32_t smallest = HighWord(rule.ulp_error.smallest_power());
+      const uint32_t want_power = HighWord(want) & kExponents;
+      const uint32_t got_power = HighWord(got) & kExponents;
+      of_want = Larger(want_power, smallest);
+      smaller =
+          Larger(got_power < want_power ? got_power : want_power, smallest);
+    }
+    uint32_t of_want;
+    uint32_t smaller;
+  };
+
   static constexpr double kTrusted = 1e-200;
   // A factor that may have lost bits to underflow is left out.
   FG_HOST_DEVICE static double Trusted(double factor) {
@@ -310,6 +337,36 @@ class FirstLook<BudgetRule<kPerElement>> {
   FG_HOST_DEVICE static uint32_t Larger(uint32_t a, uint32_t b) {
     return a < b ? b : a;
   }
+  FG_HOST_DEVICE static double Magnitude(double condition, double abs_want) {
+    if constexpr (!kPerElement) return abs_want;
+    return condition > 0 ? condition : 0;
+  }
+
+  // UlpErrorFunction's, before it is clamped.
+  FG_HOST_DEVICE static double Units(double diff, uint32_t want_power,
+                                     const BudgetRule<kPerElement>& rule) {
+    if constexpr (kOutput == OutputKind::kNarrow) {
+      // Both factors in one, whose exponent no narrow type carries out of
+      // range.
+      const uint32_t factor = kExponents - want_power +
+                              HighWord(rule.ulp_error.scale()) - HighWord(1.0);
+      return diff * OfHighWord(factor);
+    }
+    return diff * OfHighWord(kExponents - want_power) * rule.ulp_error.scale();
+  }
+
+  // Whether size / limit, rounded, is not above attained_: it is not where the
+  // exact product attained_ * limit is not below size. The limit is the rule's
+  // to the bit; a difference that could have underflowed proves nothing.
+  FG_HOST_DEVICE bool IsAttained(double size, double power, double magnitude,
+                                 const BudgetRule<kPerElement>& rule) const {
+    const double arithmetic = kPerElement
+                                  ? rule.slope() * magnitude
+                                  : rule.slope() * magnitude + rule.base();
+    const double limit = rule.spacing_term() * power + arithmetic;
+    return (limit > kTrusted) & (std::fma(-attained_, limit, size) <= 0);
+  }
+
   FG_HOST_DEVICE static constexpr uint32_t HighWordOfMaxUnits() {
     static_assert(UlpErrorFunction::kMaxUnits == 0x1p26, "");
     return uint32_t{1023 + 26} << 20;
@@ -321,18 +378,18 @@ class FirstLook<BudgetRule<kPerElement>> {
   double power_slope_ = 0;
   double slope_ = 0;
   double base_ = 0;
-  uint64_t version_;
+  double attained_ = 0;  // kWide
+  uint32_t version_;
 };
 
 // No tolerance: what is not equal has to be counted.
-template <>
-class FirstLook<FixedRule> {
+template <OutputKind kOutput>
+class FirstLook<FixedRule, kOutput> {
  public:
   static constexpr bool kTakesCondition = false;
   static constexpr bool kHasBounds = false;
 
   FG_HOST_DEVICE FirstLook(const FixedRule&, const BlockMaxima&) {}
-  FG_HOST_DEVICE void Refresh(const FixedRule&, BlockMaxima*) {}
 
   FG_HOST_DEVICE bool Take(double got, double want, double /*condition*/,
                            const FixedRule&, TileSums*) const {
@@ -349,19 +406,10 @@ class FirstLook<FixedRule> {
 
 template <typename Rule, typename Value>
 FG_HOST_DEVICE __attribute__((noinline)) void SecondLook(
-    Value got, Value want, int64_t position, double condition, const Rule& rule,
+    Value got, Value want, int64_t position, const Rule& rule,
     PartialComparison* stats, BlockMaxima* block) {
-  if constexpr (std::is_same_v<Value, double>) {
-    // The block may know better by now.
-    TileSums sums;
-    if (FirstLook<Rule>(rule, *block).Take(got, want, condition, rule, &sums)) {
-      stats->ulp_errors += sums.errors;
-      stats->ulp_error_squares += sums.squares;
-      return;
-    }
-  }
   Judge(got, want, position, rule, stats);
-  RaiseAll(block, *stats);
+  Raise(block, *stats);
 }
 
 }  // namespace internal_device

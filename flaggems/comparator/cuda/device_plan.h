@@ -16,6 +16,7 @@
 #include "flaggems/comparator/cuda/device_elements.h"
 #include "flaggems/comparator/cuda/device_walk.h"
 #include "flaggems/comparator/cuda/strided_layout.h"
+#include "flaggems/comparator/cuda/word_walk.h"
 #include "flaggems/comparator/element.h"
 #include "flaggems/comparator/element_rule.h"
 #include "flaggems/comparator/ulp.h"

@@ -5,22 +5,31 @@
 // and how it takes them into its own statistics, which Merge() joins. Host code
 // can run the same threads one after the other.
 //
-// Elements are cut into tiles. Block b of g takes the tiles b, b + g, ...; in a
-// tile, thread t takes runs of kRun elements that lie kThreads * kRun apart, so
-// that neighbouring threads read neighbouring memory. What is left after the
-// last full tile goes to one block, an element at a time.
+// Elements are cut into tiles, and a warp takes whole tiles, in rising order;
+// which ones is its feed's to say. In a tile a lane takes runs of kRun elements
+// that lie kWarp * kRun apart, so that neighbouring lanes read neighbouring
+// memory. What is left after the last full tile is a tile too, whose elements
+// are read one by one.
+//
+// A Feed is what one warp gets (DirectFeed below; staged_feed.cuh):
+//   int64_t Tile();   // the tile to look at; none is left from tiles() on
+//   void Advance();   // to the next one
+//   void ReadRun(const Walk& walk, int lane, int run, Walk::RunPairs* pairs);
+//                     // this lane's of Tile(), which is full
+//   bool Learns();    // whether this warp is to learn, with each tile, what
+//   all
+//                     // blocks know
+//   kRunsAtOnce       // runs that are to be read before the first is looked at
 
 #include <cstdint>
 #include <type_traits>
 
 #include "flaggems/comparator/comparison.h"
-#include "flaggems/comparator/cuda/device_comparison.h"
 #include "flaggems/comparator/cuda/device_elements.h"
 #include "flaggems/comparator/cuda/device_look.h"
+#include "flaggems/comparator/cuda/found_words.h"
 #include "flaggems/comparator/cuda/strided_layout.h"
-#include "flaggems/comparator/element.h"
 #include "flaggems/comparator/element_rule.h"
-#include "flaggems/core/dtype.h"
 #include "flaggems/core/host_device.h"
 
 #ifdef __CUDA_ARCH__
@@ -32,7 +41,42 @@
 namespace flaggems {
 namespace internal_device {
 
-inline constexpr int kThreads = 256;
+inline constexpr int kWarp = 32;
+
+// The tiles of warp `warp` of `warps`: at any time all warps are in the same
+// part of the arrays, and neighbours next to each other.
+class EveryNth {
+ public:
+  FG_HOST_DEVICE EveryNth(int64_t warp, int64_t warps)
+      : tile_(warp), step_(warps) {}
+  FG_HOST_DEVICE int64_t Tile() const { return tile_; }
+  FG_HOST_DEVICE void Advance() { tile_ += step_; }
+
+ private:
+  int64_t tile_;
+  int64_t step_;
+};
+
+// Reads from the arrays themselves.
+class DirectFeed {
+ public:
+  static constexpr int kRunsAtOnce = 4;
+  // While the tile is on its way.
+  static constexpr int kTilesOfLearning = 1;
+
+  FG_HOST_DEVICE explicit DirectFeed(const EveryNth& tiles) : tiles_(tiles) {}
+
+  FG_HOST_DEVICE int64_t Tile() const { return tiles_.Tile(); }
+  FG_HOST_DEVICE void Advance() { tiles_.Advance(); }
+  template <typename Walk>
+  FG_HOST_DEVICE void ReadRun(const Walk& walk, int lane, int run,
+                              typename Walk::RunPairs* pairs) const {
+    walk.ReadRun(Tile(), lane, run, pairs);
+  }
+
+ private:
+  EveryNth tiles_;
+};
 
 // What the number of an element in the walk says of its row-major position.
 // Most walks follow the positions.
@@ -55,17 +99,32 @@ struct Permuted {
   }
 };
 
-template <typename Elements, typename Rule, typename Positions = RowMajor>
+template <typename ElementsType, typename Rule, typename Positions = RowMajor>
 class ElementWalk {
-  static_assert(Positions::kIsRising || !FirstLook<Rule>::kTakesCondition,
+  static constexpr OutputKind kOutput =
+      ElementsType::kOutput == OutputKind::kWide && !Positions::kIsRising
+          ? OutputKind::kAny
+          : ElementsType::kOutput;
+  using FirstLookOf = FirstLook<Rule, kOutput>;
+  static_assert(Positions::kIsRising || !FirstLookOf::kTakesCondition,
                 "conditions lie in row-major order");
 
  public:
+  using Elements = ElementsType;
+  using Value = typename Elements::Value;
+  static constexpr bool kTakesCondition = FirstLookOf::kTakesCondition;
+  static constexpr int kRun = Elements::kRun;
   static constexpr int kRuns = 4;
-  static constexpr int64_t kTile = int64_t{kThreads} * kRuns * Elements::kRun;
-  // Three would have more loads in flight, and fewer registers than a tile
-  // takes: 70 % of a copy's rate in place of 83.
-  static constexpr int kBlocksPerProcessor = 2;
+  static constexpr int kPairs = kRuns * kRun;  // of a lane in a tile
+  static constexpr int64_t kTile = int64_t{kWarp} * kPairs;
+
+  // A run of a lane. Conditions are 0 where the rule takes none.
+  struct RunPairs {
+    Value got[kRun];
+    Value want[kRun];
+    double condition[kRun];
+    uint32_t nonzero;  // as Elements::Read() says
+  };
 
   // `is_unsigned`: uint64_t, to be judged as such.
   ElementWalk(const Elements& elements, const Rule& rule, int64_t numel,
@@ -76,211 +135,251 @@ class ElementWalk {
         numel_(numel),
         is_unsigned_(is_unsigned) {}
 
-  // Tiles, the last one included that is not full.
-  int64_t tiles() const { return (numel_ + kTile - 1) / kTile; }
+  FG_HOST_DEVICE const Elements& elements() const { return elements_; }
+  // Null where the rule takes none.
+  FG_HOST_DEVICE const double* conditions() const {
+    if constexpr (kTakesCondition) return rule_.conditions();
+    return nullptr;
+  }
+  // The last one included that is not full.
+  FG_HOST_DEVICE int64_t tiles() const { return (numel_ + kTile - 1) / kTile; }
+  FG_HOST_DEVICE int64_t full_tiles() const { return numel_ / kTile; }
 
-  // To be called by all threads of a block before one of them walks: without
-  // bounds every pair of the first tile would get a second look. What that tile
-  // has at least goes into *block_maxima, which starts with zeros; Push() tells
-  // the other blocks.
-  FG_HOST_DEVICE void Prepare(int64_t block, int thread,
+  // Of a full tile: the index of the first element of a lane's run.
+  FG_HOST_DEVICE static int64_t RunAt(int64_t tile, int lane, int run) {
+    return tile * kTile + (run * kWarp + lane) * int64_t{kRun};
+  }
+
+  FG_HOST_DEVICE void ReadRun(int64_t tile, int lane, int run,
+                              RunPairs* pairs) const {
+    const int64_t at = RunAt(tile, lane, run);
+    pairs->nonzero = elements_.Read(at, pairs->got, pairs->want);
+    Run<double, kRun> condition = {};
+    if constexpr (kTakesCondition) {
+      condition =
+          *reinterpret_cast<const Run<double, kRun>*>(conditions() + at);
+    }
+    for (int k = 0; k < kRun; ++k) pairs->condition[k] = condition.x[k];
+  }
+
+  // To be called by all lanes of a block before one of them walks: without
+  // bounds every pair of a first tile would get a second look. What this lane's
+  // has at least goes into *block_maxima, which starts with zeros;
+  // Tell() tells the other
+  // blocks.
+  template <typename Feed>
+  FG_HOST_DEVICE void Prepare(Feed& feed, int lane,
                               BlockMaxima* block_maxima) const {
-    if constexpr (FirstLook<Rule>::kHasBounds) {
+    if constexpr (FirstLookOf::kHasBounds) {
       LowMaxima maxima;
-      const int64_t first = block * kTile + int64_t{thread} * kRun;
-      if ((block + 1) * kTile <= numel_) {
-        Pairs pairs;
-        Read(first, &pairs);
-        double conditions[kPairs];
-        ReadConditions(first, conditions);
-        FG_UNROLL_
-        for (int i = 0; i < kPairs; ++i) {
-          FirstLook<Rule>::Estimate(pairs.got[i], pairs.want[i], conditions[i],
-                                    rule_, &maxima);
+      const int64_t tile = feed.Tile();
+      if (tile < full_tiles()) {
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+        for (int first = 0; first < kRuns; first += Feed::kRunsAtOnce) {
+          RunPairs pairs[Feed::kRunsAtOnce];
+          FG_UNROLL_
+          for (int r = 0; r < Feed::kRunsAtOnce; ++r) {
+            feed.ReadRun(*this, lane, first + r, pairs + r);
+          }
+          FG_UNROLL_
+          for (int i = 0; i < Feed::kRunsAtOnce * kRun; ++i) {
+            const RunPairs& run = pairs[i / kRun];
+            const int k = i % kRun;
+            FirstLookOf::Estimate(run.got[k], run.want[k], run.condition[k],
+                                  rule_, &maxima);
+          }
         }
-      } else if (first < numel_) {
+      } else if (tile * kTile + lane < numel_) {
+        const int64_t i = tile * kTile + lane;
         Value got, want;
-        elements_.ReadOne(first, &got, &want);
-        FirstLook<Rule>::Estimate(got, want, ConditionAt(first), rule_,
-                                  &maxima);
+        elements_.ReadOne(i, &got, &want);
+        FirstLookOf::Estimate(got, want, ConditionAt(i), rule_, &maxima);
       }
-      maxima.Tell(block_maxima);
+      maxima.RaiseIn(block_maxima);
     }
   }
 
-  // Thread `thread` of block `block` of `blocks`.
-  FG_HOST_DEVICE DeviceComparison Walk(int64_t block, int64_t blocks,
-                                       int thread,
-                                       BlockMaxima* block_maxima) const {
-    PartialComparison stats;
-    FirstLook<Rule> look(rule_, *block_maxima);
-    QuietSums sums;
-    uint32_t nonzero = 0;
-    const int64_t full_tiles = numel_ / kTile;
+  // What lane `lane` of the feed's warp finds in all of the feed's tiles.
+  template <typename Feed>
+  FG_HOST_DEVICE void Walk(Feed& feed, int lane, BlockMaxima* block_maxima,
+                           Found* found) const {
+    constexpr int kAtOnce = Feed::kRunsAtOnce;
+    static_assert(kRuns % kAtOnce == 0, "");
+    FirstLookOf look(rule_, *block_maxima);
+    // What changes with every tile, in registers.
     int64_t count = 0;
-    for (int64_t tile = block; tile < full_tiles; tile += blocks) {
-      const int64_t first = tile * kTile + int64_t{thread} * kRun;
-      if (count == 0) stats.worst_score = positions_(first);
+    int64_t errors = 0;
+    Int128 squares = 0;
+    uint32_t nonzero = 0;
+    unsigned round = 0;
+    int64_t tile;
+    for (; (tile = feed.Tile()) < full_tiles(); feed.Advance()) {
+      if (count == 0) found->first = positions_(RunAt(tile, lane, 0));
       count += kPairs;
-      nonzero |= WalkTile(first, block_maxima, &look, &sums, &stats);
+      unsigned loud = 0;
+      TileSums sums;
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+      for (int first_run = 0; first_run < kRuns; first_run += kAtOnce) {
+        RunPairs pairs[kAtOnce];
+        FG_UNROLL_
+        for (int r = 0; r < kAtOnce; ++r) {
+          feed.ReadRun(*this, lane, first_run + r, pairs + r);
+          nonzero |= pairs[r].nonzero;
+        }
+        if constexpr (FirstLookOf::kHasBounds) {
+          if (first_run == 0) {
+            if (round++ % Feed::kTilesOfLearning == 0) {
+              Learn(Current(block_maxima->grid), block_maxima);
+            }
+            look.Refresh(rule_, *block_maxima);
+          }
+        }
+        unsigned loud_here = 0;
+        FG_UNROLL_
+        for (int i = 0; i < kAtOnce * kRun; ++i) {
+          const RunPairs& run = pairs[i / kRun];
+          const int k = i % kRun;
+          const bool quiet = look.Take(run.got[k], run.want[k],
+                                       run.condition[k], rule_, &sums);
+          loud_here |= quiet ? 0u : 1u << i;
+        }
+        loud |= loud_here << (first_run * kRun);
+      }
+      errors += sums.errors;
+      squares += sums.squares;
+      if (loud != 0) LookAgain(feed, lane, loud, block_maxima, &look, found);
     }
-    if (full_tiles % blocks == block) {
-      const int64_t first = full_tiles * kTile + thread;
-      if (first < numel_ && count == 0) {
-        stats.worst_score = positions_(first);
-      }
-      // All reads first, for they take their time.
-      Value got[kPairs];
-      Value want[kPairs];
-      FG_UNROLL_
-      for (int r = 0; r < kPairs; ++r) {
-        got[r] = want[r] = 0;
-        const int64_t i = first + r * kThreads;
-        if (i < numel_) elements_.ReadOne(i, got + r, want + r);
-      }
-      FG_UNROLL_
-      for (int r = 0; r < kPairs; ++r) {
-        const int64_t i = first + r * kThreads;
-        if (i >= numel_) break;
-        ++count;
-        nonzero |= got[r] != 0 ? 1 : 0;
-        Look(got[r], want[r], i, ConditionAt(i), block_maxima, &stats);
-      }
+    found->count = count;
+    found->nonzero = nonzero;
+    found->is_real = kIsReal;
+    if (tile < tiles()) {
+      WalkRest(tile * kTile + lane, block_maxima, &look, found);
     }
-    stats.numel = count;
-    if constexpr (kIsReal) stats.finite_numbers += count;
-    stats.ulp_errors += sums.errors;
-    stats.ulp_error_squares += sums.squares;
-    return {stats, nonzero != 0};
+    found->errors += errors;
+    found->squares += squares;
   }
 
  private:
-  using Value = typename Elements::Value;
   static constexpr bool kIsReal = std::is_same_v<Value, double>;
-  static constexpr int kRun = Elements::kRun;
-  static constexpr int kPairs = kRuns * kRun;  // of a thread in a tile
-
-  // Of one thread. Apart from the other statistics, which are in memory.
-  struct QuietSums {
-    int64_t errors = 0;  // of at most 2^32 pairs
-    Int128 squares = 0;
-  };
-
-  // What a thread has of a tile.
-  struct Pairs {
-    Value got[kPairs];
-    Value want[kPairs];
-  };
-
-  FG_HOST_DEVICE static int64_t IndexOf(int64_t first, int i) {
-    return first + (i / kRun) * (kThreads * kRun) + i % kRun;
-  }
-
-  // Not 0 if an element of got is not 0.
-  FG_HOST_DEVICE uint32_t Read(int64_t first, Pairs* pairs) const {
-    uint32_t nonzero = 0;
-    FG_UNROLL_
-    for (int i = 0; i < kPairs; i += kRun) {
-      nonzero |=
-          elements_.Read(IndexOf(first, i), pairs->got + i, pairs->want + i);
-    }
-    return nonzero;
-  }
-
-  // Zeros where the rule takes none.
-  FG_HOST_DEVICE void ReadConditions(int64_t first, double* conditions) const {
-    FG_UNROLL_
-    for (int i = 0; i < kPairs; i += kRun) {
-      Run<double, kRun> run = {};
-      if constexpr (FirstLook<Rule>::kTakesCondition) {
-        run = *reinterpret_cast<const Run<double, kRun>*>(rule_.conditions() +
-                                                          IndexOf(first, i));
-      }
-      for (int k = 0; k < kRun; ++k) conditions[i + k] = run.x[k];
-    }
-  }
-
-  // As Read().
-  FG_HOST_DEVICE uint32_t WalkTile(int64_t first, BlockMaxima* block_maxima,
-                                   FirstLook<Rule>* look, QuietSums* sums,
-                                   PartialComparison* stats) const {
-    Pairs pairs;
-    const uint32_t nonzero = Read(first, &pairs);
-    double conditions[kPairs];
-    ReadConditions(first, conditions);
-    // The tile's elements are on their way meanwhile.
-    look->Refresh(rule_, block_maxima);
-    unsigned loud = 0;
-    TileSums tile;
-    FG_UNROLL_
-    for (int i = 0; i < kPairs; ++i) {
-      const bool quiet =
-          look->Take(pairs.got[i], pairs.want[i], conditions[i], rule_, &tile);
-      loud |= quiet ? 0u : 1u << i;
-    }
-    sums->errors += tile.errors;
-    sums->squares += tile.squares;
-    if (loud != 0) LookAgain(first, loud, block_maxima, stats);
-    return nonzero;
-  }
-
   // At the pairs of a tile whose bits are set.
-  FG_HOST_DEVICE void LookAgain(int64_t first, unsigned loud,
-                                BlockMaxima* block_maxima,
-                                PartialComparison* stats) const {
+  template <typename Feed>
+  FG_HOST_DEVICE void LookAgain(Feed& feed, int lane, unsigned loud,
+                                BlockMaxima* block_maxima, FirstLookOf* look,
+                                Found* found) const {
+    static_assert(kRun <= 2, "");
     // Read again, so that the first look need not keep them in registers.
 #ifdef __CUDA_ARCH__
     asm volatile("" ::: "memory");
 #pragma unroll 1
 #endif
-    for (int i = 0; i < kPairs; ++i) {
-      if ((loud >> i & 1) == 0) continue;
-      const int64_t index = IndexOf(first, i);
-      Value got, want;
-      elements_.ReadOne(index, &got, &want);
-      if constexpr (kIsReal) {
-        // Infinities, as a mask makes them, have only to be taken off.
-        if (got == want) {
-          if (!IsFinite(want)) --stats->finite_numbers;
-          continue;
-        }
+    for (int run = 0; run < kRuns; ++run) {
+      if ((loud >> (run * kRun) & ((1u << kRun) - 1)) == 0) continue;
+      RunPairs pairs;
+      feed.ReadRun(*this, lane, run, &pairs);
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+      for (int k = 0; k < kRun; ++k) {
+        if ((loud >> (run * kRun + k) & 1) == 0) continue;
+        // Not an index into the run, which would have to be in memory then.
+        const bool first = k == 0;
+        constexpr int kLast = kRun - 1;
+        Look(first ? pairs.got[0] : pairs.got[kLast],
+             first ? pairs.want[0] : pairs.want[kLast],
+             RunAt(feed.Tile(), lane, run) + k, block_maxima, look, found);
       }
-      Look(got, want, index, ConditionAt(index), block_maxima, stats);
+    }
+  }
+
+  // What is no full tile: each kWarp-th element from `first` on.
+  FG_HOST_DEVICE void WalkRest(int64_t first, BlockMaxima* block_maxima,
+                               FirstLookOf* look, Found* found) const {
+    if (first < numel_ && found->count == 0) found->first = positions_(first);
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+    for (int64_t i = first; i < numel_; i += kWarp) {
+      Value got, want;
+      elements_.ReadOne(i, &got, &want);
+      ++found->count;
+      found->nonzero |= got != 0 ? 1 : 0;
+      Look(got, want, i, block_maxima, look, found);
     }
   }
 
   FG_HOST_DEVICE double ConditionAt(int64_t index) const {
-    if constexpr (FirstLook<Rule>::kTakesCondition) {
-      return rule_.conditions()[index];
-    }
+    if constexpr (kTakesCondition) return conditions()[index];
     return 0;
   }
 
+  // As LookAtOne(), and for arrays that are read one by one out of line: their
+  // loop is long already.
   FG_HOST_DEVICE void Look(Value got, Value want, int64_t index,
-                           double condition, BlockMaxima* block_maxima,
-                           PartialComparison* stats) const {
+                           BlockMaxima* block_maxima, FirstLookOf* look,
+                           Found* found) const {
+    if constexpr (kRun == 1) {
+      LookOutOfLine(got, want, index, block_maxima, look, found);
+    } else {
+      LookAtOne(got, want, index, block_maxima, look, found);
+    }
+  }
+  FG_HOST_DEVICE __attribute__((noinline)) void LookOutOfLine(
+      Value got, Value want, int64_t index, BlockMaxima* block_maxima,
+      FirstLookOf* look, Found* found) const {
+    LookAtOne(got, want, index, block_maxima, look, found);
+  }
+
+  // Once more the first look, for the block may know better by now; then the
+  // second one.
+  FG_HOST_DEVICE void LookAtOne(Value got, Value want, int64_t index,
+                                BlockMaxima* block_maxima, FirstLookOf* look,
+                                Found* found) const {
+    if constexpr (kIsReal) {
+      // Infinities, as a mask makes them, have only to be taken off.
+      if (got == want) {
+        if (!IsFinite(want)) {
+          --found->Stats()->finite_numbers;
+        }
+        return;
+      }
+    } else if (got == want) {
+      return;
+    }
+    if constexpr (FirstLookOf::kHasBounds) {
+      look->Refresh(rule_, *block_maxima);
+      TileSums sums;
+      if (look->Take(got, want, ConditionAt(index), rule_, &sums)) {
+        found->Add(sums);
+        return;
+      }
+    }
+    PartialComparison* const stats = found->Stats();
     if constexpr (!Positions::kIsRising) {
-      LookInAnyOrder(got, want, index, condition, block_maxima, stats);
+      LookInAnyOrder(got, want, index, block_maxima, stats);
       return;
     }
     const int64_t position = positions_(index);
     if constexpr (!kIsReal) {
       if (is_unsigned_) {
         SecondLook(static_cast<uint64_t>(got), static_cast<uint64_t>(want),
-                   position, condition, rule_, stats, block_maxima);
+                   position, rule_, stats, block_maxima);
         return;
       }
     }
-    SecondLook(got, want, position, condition, rule_, stats, block_maxima);
+    SecondLook(got, want, position, rule_, stats, block_maxima);
+    if constexpr (FirstLookOf::kHasBounds) look->Attain(stats->score);
   }
 
   // Judge() takes the first of equals that it sees, Merge() the lowest.
   FG_HOST_DEVICE __attribute__((noinline)) void LookInAnyOrder(
-      Value got, Value want, int64_t index, double condition,
-      BlockMaxima* block_maxima, PartialComparison* stats) const {
+      Value got, Value want, int64_t index, BlockMaxima* block_maxima,
+      PartialComparison* stats) const {
     PartialComparison one;
-    SecondLook(got, want, positions_(index), condition, rule_, &one,
-               block_maxima);
+    SecondLook(got, want, positions_(index), rule_, &one, block_maxima);
     *stats = Merge(*stats, one);
   }
 
@@ -289,101 +388,6 @@ class ElementWalk {
   Positions positions_;
   int64_t numel_;
   bool is_unsigned_;
-};
-
-// Contiguous integers of one type, aligned to 16 bytes and compared as words.
-class WordWalk {
- public:
-  static constexpr int kRuns = 2;
-  static constexpr int kBlocksPerProcessor = 3;
-
-  WordWalk(const void* got, const void* want, DType dtype, int64_t numel)
-      : got_(static_cast<const char*>(got)),
-        want_(static_cast<const char*>(want)),
-        dtype_(dtype),
-        size_(static_cast<int>(ElementSize(dtype))),
-        numel_(numel) {}
-
-  int64_t tiles() const { return (Words() + kTile - 1) / kTile; }
-
-  FG_HOST_DEVICE void Prepare(int64_t /*block*/, int /*thread*/,
-                              BlockMaxima* /*block_maxima*/) const {}
-
-  FG_HOST_DEVICE DeviceComparison Walk(int64_t block, int64_t blocks,
-                                       int thread,
-                                       BlockMaxima* block_maxima) const {
-    PartialComparison stats;
-    bool nonzero = false;
-    const int run = kBytes / size_;
-    const int64_t words = Words();
-    int64_t count = 0;
-    int64_t tile = block;
-    for (; tile * kTile < words; tile += blocks) {
-      const int64_t first = tile * kTile + thread;
-      if (first < words && count == 0) stats.worst_score = first * run;
-      Word got[kRuns], want[kRuns];
-      FG_UNROLL_
-      for (int r = 0; r < kRuns; ++r) {
-        got[r] = want[r] = {0, 0};
-        const int64_t i = first + r * kThreads;
-        if (i < words) {
-          got[r] = reinterpret_cast<const Word*>(got_)[i];
-          want[r] = reinterpret_cast<const Word*>(want_)[i];
-        }
-      }
-      FG_UNROLL_
-      for (int r = 0; r < kRuns; ++r) {
-        const int64_t i = first + r * kThreads;
-        if (i < words) count += run;
-        nonzero |= (got[r].low | got[r].high) != 0;
-        if (((got[r].low ^ want[r].low) | (got[r].high ^ want[r].high)) != 0) {
-          for (int64_t k = i * run; k < (i + 1) * run; ++k) {
-            LookAt(k, block_maxima, &stats);
-          }
-        }
-      }
-    }
-    // What is less than a word, in the block whose turn it would be.
-    const int64_t i = words * run + thread;
-    if (i < numel_ && (words + kTile - 1) / kTile % blocks == block) {
-      if (count == 0) stats.worst_score = i;
-      ++count;
-      nonzero |= LookAt(i, block_maxima, &stats);
-    }
-    stats.numel = count;
-    return {stats, nonzero};
-  }
-
- private:
-  static constexpr int kBytes = 16;
-  static constexpr int64_t kTile = int64_t{kThreads} * kRuns;  // words
-  struct alignas(kBytes) Word {
-    uint64_t low, high;
-  };
-
-  FG_HOST_DEVICE int64_t Words() const { return numel_ / (kBytes / size_); }
-
-  // Whether the element of got is not 0.
-  FG_HOST_DEVICE __attribute__((noinline)) bool LookAt(
-      int64_t i, BlockMaxima* block_maxima, PartialComparison* stats) const {
-    const int64_t got = LoadInteger(dtype_, got_, i);
-    const int64_t want = LoadInteger(dtype_, want_, i);
-    if (got == want) return got != 0;
-    const FixedRule exact{{0, 0}, {}};
-    if (dtype_ == DType::kUInt64) {
-      SecondLook(static_cast<uint64_t>(got), static_cast<uint64_t>(want), i, 0,
-                 exact, stats, block_maxima);
-    } else {
-      SecondLook(got, want, i, 0, exact, stats, block_maxima);
-    }
-    return got != 0;
-  }
-
-  const char* got_;
-  const char* want_;
-  DType dtype_;
-  int size_;
-  int64_t numel_;
 };
 
 }  // namespace internal_device

@@ -11,6 +11,7 @@
 #include "flaggems/comparator/compare_budget.h"
 #include "flaggems/comparator/compare_range.h"
 #include "flaggems/comparator/cuda/device_plan.h"
+#include "flaggems/comparator/cuda/found_words.h"
 #include "flaggems/comparator/cuda/testutil.h"
 #include "flaggems/comparator/tolerance.h"
 #include "gtest/gtest.h"
@@ -19,21 +20,23 @@ namespace flaggems {
 namespace {
 
 using internal_device::BlockMaxima;
+using internal_device::DirectFeed;
+using internal_device::EveryNth;
+using internal_device::Found;
 using internal_device::GridMaxima;
-using internal_device::kThreads;
+using internal_device::kWarp;
 using internal_device::Planned;
 
 // In the order of a device: the upper half into the lower one, again and again.
-DeviceComparison MergeTree(std::vector<DeviceComparison> parts) {
-  size_t n = 1;
-  while (n < parts.size()) n *= 2;
-  parts.resize(n);
-  for (size_t step = n / 2; step > 0; step /= 2) {
-    for (size_t i = 0; i < step; ++i) {
-      parts[i] = Merge(parts[i], parts[i + step]);
+FoundWords MergeTree(std::vector<FoundWords> found) {
+  for (size_t count = found.size(); count > 1;) {
+    const size_t half = (count + 1) / 2;
+    for (size_t i = 0; half + i < count; ++i) {
+      found[i] = internal_device::Merge(found[i], found[half + i]);
     }
+    count = half;
   }
-  return parts[0];
+  return found[0];
 }
 
 // What threads know of each other.
@@ -43,24 +46,40 @@ enum class Sharing {
   kNone,
 };
 
+constexpr int64_t kWarps = 8;  // of a block
+constexpr int64_t kThreads = kWarps * kWarp;
+
 template <typename Walk>
 DeviceComparison WalkAll(const Walk& walk, int64_t blocks, Sharing sharing) {
-  std::vector<DeviceComparison> found;
+  std::vector<FoundWords> found;
   GridMaxima grid = {0, 0, 0};
   for (int64_t block = 0; block < blocks; ++block) {
-    std::vector<DeviceComparison> threads(kThreads);
-    BlockMaxima maxima = {0, 0, 0, &grid};
-    for (int i = 0; i < kThreads; ++i) walk.Prepare(block, i, &maxima);
-    Push(maxima);
-    for (int i = 0; i < kThreads; ++i) {
-      const int thread = sharing == Sharing::kBackward ? kThreads - 1 - i : i;
-      BlockMaxima own = {0, 0, 0, nullptr};
-      threads[static_cast<size_t>(thread)] = walk.Walk(
-          block, blocks, thread, sharing == Sharing::kNone ? &own : &maxima);
+    std::vector<FoundWords> threads(kThreads);
+    const auto feed_of = [&](int64_t thread) {
+      return DirectFeed(
+          EveryNth(block * kWarps + thread / kWarp, blocks * kWarps));
+    };
+    BlockMaxima maxima;
+    maxima.Clear(&grid);
+    for (int64_t thread = 0; thread < kThreads; ++thread) {
+      DirectFeed feed = feed_of(thread);
+      walk.Prepare(feed, static_cast<int>(thread % kWarp), &maxima);
+    }
+    Tell(&maxima);
+    for (int64_t i = 0; i < kThreads; ++i) {
+      const int64_t thread =
+          sharing == Sharing::kBackward ? kThreads - 1 - i : i;
+      BlockMaxima own;
+      own.Clear(nullptr);
+      DirectFeed feed = feed_of(thread);
+      Found one;
+      walk.Walk(feed, static_cast<int>(thread % kWarp),
+                sharing == Sharing::kNone ? &own : &maxima, &one);
+      threads[static_cast<size_t>(thread)] = WordsOf(one);
     }
     found.push_back(MergeTree(std::move(threads)));
   }
-  return MergeTree(std::move(found));
+  return ComparisonOf(MergeTree(std::move(found)));
 }
 
 struct Visitor {
@@ -70,9 +89,10 @@ struct Visitor {
 
   template <typename Walk>
   void operator()(const Walk& walk) const {
-    // As a launch: no more blocks than tiles, one at least.
-    *found = WalkAll(walk, std::max<int64_t>(1, std::min(blocks, walk.tiles())),
-                     sharing);
+    // As a launch: no block without a tile, but for one.
+    const int64_t most = (walk.tiles() + kWarps - 1) / kWarps;
+    *found =
+        WalkAll(walk, std::max<int64_t>(1, std::min(blocks, most)), sharing);
   }
 };
 

@@ -47,8 +47,11 @@ std::vector<PairLayout> SmallLayouts() {
   };
 }
 
-// 1e6 + 3 elements, and many blocks.
+// 1e6 + 3 elements, and more tiles than a device has warps at a time.
 PairLayout Large() { return {"Large", {1000003}, {}, {}}; }
+PairLayout LargeNotAligned() {
+  return {"LargeNotAligned", {1000003}, {}, {}, 2};
+}
 PairLayout LargeStrided() {
   return {"LargeStrided", {1009, 997}, {1, 1009}, {}};
 }
@@ -173,9 +176,10 @@ std::vector<PairCase> BudgetCases() {
     }
   }
   for (const DType dtype :
-       {DType::kFloat32, DType::kBFloat16, DType::kFloat64}) {
+       {DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
     cases.push_back({dtype, DType::kFloat64, Large()});
   }
+  cases.push_back({DType::kBFloat16, DType::kFloat64, LargeNotAligned()});
   cases.push_back({DType::kFloat16, DType::kFloat64, LargeStrided()});
   cases.push_back({DType::kFloat32, DType::kFloat64, LargeTransposed()});
   cases.push_back({DType::kBFloat16, DType::kFloat64, LargeTransposed()});
