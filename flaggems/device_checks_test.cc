@@ -348,6 +348,8 @@ TEST_F(DeviceChecksTest, CallsUnderCaptureAreSkippedAndTheGraphIsWhole) {
   Check({"aten::relu"});
   const at::Tensor x = at::randn({1024}, Cuda());
   at::Tensor y;
+  // The other stream does not wait for this one.
+  c10::cuda::device_synchronize();
   const c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();
   at::cuda::CUDAGraph graph;
   {

@@ -58,7 +58,7 @@ absl::StatusOr<PolicyOptions> PolicyOptionsOf(const PrecisionOptions& options) {
 // checked, a device that checks share with the program - was 0.7 to 1.8 times
 // as much again in a program of small calls (docs/performance.md,
 // time_fraction).
-constexpr double kMeasuredPart = 0.30;
+constexpr double kMeasuredPart = 0.36;
 
 }  // namespace
 
