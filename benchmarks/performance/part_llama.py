@@ -125,7 +125,7 @@ def run_idle(device: str, references: tuple[str, ...]) -> dict[str, Any]:
     turns with native ones."""
     del references
     step = forward(device)
-    lead, steps, blocks = (1, 2, 2) if device == "cpu" else (5, 95, 15)
+    lead, steps, blocks = (1, 2, 2) if device == "cpu" else (5, 95, 31)
     settle = lambda: checking.settle(device)
     flaggems.disable_precision_check()
     operators = 0
