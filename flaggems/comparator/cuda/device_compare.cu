@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(Layout::kWarps* kWarp,
                   FoundWords* result, uint32_t* done) {
   constexpr int kWarps = Layout::kWarps;
   constexpr int kRoom = kWarps + 1;
-  // A line of the cache that is copied whole is copied in one go.
+  // As Stages asks for.
   extern __shared__ __align__(128) char memory[];
   __shared__ BlockMaxima maxima;
   __shared__ uint64_t of_warps[FoundWords::kWords][kRoom];

@@ -2,8 +2,8 @@
 #define FLAGGEMS_COMPARATOR_CUDA_DEVICE_WALK_H_
 
 // How threads of a device share a comparison: which elements a thread looks at,
-// and how it takes them into its own statistics, which Merge() joins. Host code
-// can run the same threads one after the other.
+// and how it takes them into what it finds (found_words.h). Host code can run
+// the same threads one after the other.
 //
 // Elements are cut into tiles, and a warp takes whole tiles, in rising order;
 // which ones is its feed's to say. In a tile a lane takes runs of kRun elements
@@ -16,10 +16,9 @@
 //   void Advance();   // to the next one
 //   void ReadRun(const Walk& walk, int lane, int run, Walk::RunPairs* pairs);
 //                     // this lane's of Tile(), which is full
-//   bool Learns();    // whether this warp is to learn, with each tile, what
-//   all
-//                     // blocks know
 //   kRunsAtOnce       // runs that are to be read before the first is looked at
+//   kTilesOfLearning  // with one of so many tiles a warp asks what all blocks
+//                     // know; all ask for the same word of memory
 
 #include <cstdint>
 #include <type_traits>
@@ -105,14 +104,14 @@ class ElementWalk {
       ElementsType::kOutput == OutputKind::kWide && !Positions::kIsRising
           ? OutputKind::kAny
           : ElementsType::kOutput;
-  using FirstLookOf = FirstLook<Rule, kOutput>;
-  static_assert(Positions::kIsRising || !FirstLookOf::kTakesCondition,
+  using First = FirstLook<Rule, kOutput>;
+  static_assert(Positions::kIsRising || !First::kTakesCondition,
                 "conditions lie in row-major order");
 
  public:
   using Elements = ElementsType;
   using Value = typename Elements::Value;
-  static constexpr bool kTakesCondition = FirstLookOf::kTakesCondition;
+  static constexpr bool kTakesCondition = First::kTakesCondition;
   static constexpr int kRun = Elements::kRun;
   static constexpr int kRuns = 4;
   static constexpr int kPairs = kRuns * kRun;  // of a lane in a tile
@@ -170,7 +169,7 @@ class ElementWalk {
   template <typename Feed>
   FG_HOST_DEVICE void Prepare(Feed& feed, int lane,
                               BlockMaxima* block_maxima) const {
-    if constexpr (FirstLookOf::kHasBounds) {
+    if constexpr (First::kHasBounds) {
       LowMaxima maxima;
       const int64_t tile = feed.Tile();
       if (tile < full_tiles()) {
@@ -187,15 +186,15 @@ class ElementWalk {
           for (int i = 0; i < Feed::kRunsAtOnce * kRun; ++i) {
             const RunPairs& run = pairs[i / kRun];
             const int k = i % kRun;
-            FirstLookOf::Estimate(run.got[k], run.want[k], run.condition[k],
-                                  rule_, &maxima);
+            First::Estimate(run.got[k], run.want[k], run.condition[k], rule_,
+                            &maxima);
           }
         }
       } else if (tile * kTile + lane < numel_) {
         const int64_t i = tile * kTile + lane;
         Value got, want;
         elements_.ReadOne(i, &got, &want);
-        FirstLookOf::Estimate(got, want, ConditionAt(i), rule_, &maxima);
+        First::Estimate(got, want, ConditionAt(i), rule_, &maxima);
       }
       maxima.RaiseIn(block_maxima);
     }
@@ -207,7 +206,7 @@ class ElementWalk {
                            Found* found) const {
     constexpr int kAtOnce = Feed::kRunsAtOnce;
     static_assert(kRuns % kAtOnce == 0, "");
-    FirstLookOf look(rule_, *block_maxima);
+    First look(rule_, *block_maxima);
     // What changes with every tile, in registers.
     int64_t count = 0;
     int64_t errors = 0;
@@ -230,7 +229,7 @@ class ElementWalk {
           feed.ReadRun(*this, lane, first_run + r, pairs + r);
           nonzero |= pairs[r].nonzero;
         }
-        if constexpr (FirstLookOf::kHasBounds) {
+        if constexpr (First::kHasBounds) {
           if (first_run == 0) {
             if (round++ % Feed::kTilesOfLearning == 0) {
               Learn(Current(block_maxima->grid), block_maxima);
@@ -268,7 +267,7 @@ class ElementWalk {
   // At the pairs of a tile whose bits are set.
   template <typename Feed>
   FG_HOST_DEVICE void LookAgain(Feed& feed, int lane, unsigned loud,
-                                BlockMaxima* block_maxima, FirstLookOf* look,
+                                BlockMaxima* block_maxima, First* look,
                                 Found* found) const {
     static_assert(kRun <= 2, "");
     // Read again, so that the first look need not keep them in registers.
@@ -297,7 +296,7 @@ class ElementWalk {
 
   // What is no full tile: each kWarp-th element from `first` on.
   FG_HOST_DEVICE void WalkRest(int64_t first, BlockMaxima* block_maxima,
-                               FirstLookOf* look, Found* found) const {
+                               First* look, Found* found) const {
     if (first < numel_ && found->count == 0) found->first = positions_(first);
 #ifdef __CUDA_ARCH__
 #pragma unroll 1
@@ -319,7 +318,7 @@ class ElementWalk {
   // As LookAtOne(), and for arrays that are read one by one out of line: their
   // loop is long already.
   FG_HOST_DEVICE void Look(Value got, Value want, int64_t index,
-                           BlockMaxima* block_maxima, FirstLookOf* look,
+                           BlockMaxima* block_maxima, First* look,
                            Found* found) const {
     if constexpr (kRun == 1) {
       LookOutOfLine(got, want, index, block_maxima, look, found);
@@ -329,14 +328,14 @@ class ElementWalk {
   }
   FG_HOST_DEVICE __attribute__((noinline)) void LookOutOfLine(
       Value got, Value want, int64_t index, BlockMaxima* block_maxima,
-      FirstLookOf* look, Found* found) const {
+      First* look, Found* found) const {
     LookAtOne(got, want, index, block_maxima, look, found);
   }
 
   // Once more the first look, for the block may know better by now; then the
   // second one.
   FG_HOST_DEVICE void LookAtOne(Value got, Value want, int64_t index,
-                                BlockMaxima* block_maxima, FirstLookOf* look,
+                                BlockMaxima* block_maxima, First* look,
                                 Found* found) const {
     if constexpr (kIsReal) {
       // Infinities, as a mask makes them, have only to be taken off.
@@ -349,7 +348,7 @@ class ElementWalk {
     } else if (got == want) {
       return;
     }
-    if constexpr (FirstLookOf::kHasBounds) {
+    if constexpr (First::kHasBounds) {
       look->Refresh(rule_, *block_maxima);
       TileSums sums;
       if (look->Take(got, want, ConditionAt(index), rule_, &sums)) {
@@ -371,7 +370,7 @@ class ElementWalk {
       }
     }
     SecondLook(got, want, position, rule_, stats, block_maxima);
-    if constexpr (FirstLookOf::kHasBounds) look->Attain(stats->score);
+    if constexpr (First::kHasBounds) look->Attain(stats->score);
   }
 
   // Judge() takes the first of equals that it sees, Merge() the lowest.

@@ -19,7 +19,7 @@ class TileQueue {
  public:
   // `taken`: of the grid; 0 before the launch, and of no meaning after it.
   // Nobody adds to it any more once each warp has been given a tile beyond the
-  // last. Less than 2^32 - 2^16 tiles.
+  // last. Less than 2^31 tiles.
   __device__ TileQueue(int64_t tiles, int64_t warp, int64_t warps,
                        unsigned* taken)
       : tiles_(static_cast<unsigned>(tiles)), taken_(taken) {
