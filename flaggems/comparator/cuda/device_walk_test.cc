@@ -4,10 +4,14 @@
 #include "flaggems/comparator/cuda/device_walk.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <iterator>
+#include <random>
 #include <utility>
 #include <vector>
 
+#include "flaggems/comparator/budget.h"
 #include "flaggems/comparator/compare_budget.h"
 #include "flaggems/comparator/compare_range.h"
 #include "flaggems/comparator/cuda/device_plan.h"
@@ -136,6 +140,61 @@ TEST_P(BudgetWalkTest, FindsWhatTheHostFinds) {
 INSTANTIATE_TEST_SUITE_P(Cases, BudgetWalkTest,
                          testing::ValuesIn(BudgetCases()),
                          [](const auto& info) { return NameOf(info.param); });
+
+// Errors that are equal, or nearly so, in spacings, at many magnitudes and
+// under many budgets: which of them is the worst is a matter of the last bit.
+TEST(EqualErrorsTest, FindTheFirstOfEquals) {
+  std::mt19937_64 random(20261130);
+  const auto fraction = [&] {
+    return static_cast<double>(random() >> 11) * 0x1p-53;
+  };
+  const double spacings[] = {0.3, 0.5, 0.75, 1, 1.1, 2};
+  const std::vector<int64_t> strides = {1};
+  for (int round = 0; round < 300; ++round) {
+    SCOPED_TRACE(testing::Message() << "round " << round);
+    const auto numel = static_cast<size_t>(1 + random() % 5000);
+    const std::vector<int64_t> sizes = {static_cast<int64_t>(numel)};
+    // Subnormal numbers too.
+    const int exponent =
+        round % 5 == 0 ? -1070 : static_cast<int>(random() % 40) - 20;
+    const uint64_t exponents = 1 + random() % 6;
+    const uint64_t steps = 1 + random() % 4;  // in halves of a spacing
+    std::vector<double> got(numel), want(numel), conditions(numel);
+    for (size_t i = 0; i < numel; ++i) {
+      const double x = std::ldexp(
+          1 + fraction(), exponent + static_cast<int>(random() % exponents));
+      const double spacing = std::nextafter(x, 2 * x) - x;
+      want[i] = x;
+      got[i] = x + (static_cast<double>(random() % (2 * steps + 1)) / 2 -
+                    static_cast<double>(steps) / 2) *
+                       spacing;
+      conditions[i] = x * static_cast<double>(random() % 4);
+    }
+    Budget budget;
+    budget.h = spacings[random() % std::size(spacings)];
+    budget.unit_roundoff = 0x1p-53;
+    budget.a = static_cast<double>(random() % 4);
+    budget.n = 1 + static_cast<double>(random() % 100);
+    budget.condition = static_cast<Budget::Condition>(random() % 4);
+    budget.constant = std::ldexp(fraction(), exponent);
+    budget.flush_subnormals = random() % 2 == 0;
+    if (budget.condition == Budget::Condition::kArray) {
+      budget.conditions = {conditions.data(), DType::kFloat64, sizes, strides};
+    }
+    const ArrayView got_view{got.data(), DType::kFloat64, sizes, strides};
+    const ArrayView want_view{want.data(), DType::kFloat64, sizes, strides};
+    const PartialComparison expected =
+        CompareBudgetRange(got_view, want_view, budget, 0, sizes[0]);
+    for (const Division& division : kDivisions) {
+      DeviceComparison found;
+      ASSERT_EQ(internal_device::VisitBudgetWalk(
+                    got_view, want_view, budget,
+                    Visitor{division.blocks, division.sharing, &found}),
+                Planned::kYes);
+      ExpectSame(found, expected, true);
+    }
+  }
+}
 
 class ExactWalkTest : public testing::TestWithParam<PairCase> {};
 
