@@ -29,7 +29,7 @@ ObservedKernel* ObservedKernelFor(const c10::OperatorHandle& op,
 // says. Fills in the rest of `observation` and makes it the one of `observed`.
 // Calls must not overlap.
 //
-// Cost of a forwarded call: one look-up and three loads; boxing too, some 60 to
+// Cost of a forwarded call: one look-up and two loads; boxing too, some 60 to
 // 400 ns by the number of arguments and lists, where the signature is none of
 // typed_entry.cc. No lock.
 c10::KernelFunction ObservingKernel(const c10::KernelFunction& kernel,

@@ -16,7 +16,6 @@ namespace {
 
 using internal_device::BlockMaxima;
 using internal_device::DirectFeed;
-using internal_device::EveryNth;
 using internal_device::Found;
 using internal_device::GridMaxima;
 using internal_device::kWarp;
@@ -28,6 +27,8 @@ using internal_device::WordMerger;
 
 constexpr int kMaxBlocks = 320;
 constexpr int64_t kMostTilesOfQueue = int64_t{1} << 31;
+// More than a kernel has of shared memory beside what a launch gives it.
+constexpr int kStaticBytes = 4 << 10;
 
 // How many threads a block has, and how many blocks a processor.
 struct Direct {
@@ -106,14 +107,16 @@ template <typename Walk, typename Feed>
 __device__ void WalkBlock(const Walk& walk, Feed& feed, int lane,
                           BlockMaxima* maxima, Found* found) {
   __syncthreads();
-  walk.Prepare(feed, lane, maxima);
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    Tell(maxima);
-    Learn(Current(maxima->grid), maxima);
+  if constexpr (Walk::kHasBounds) {
+    walk.Prepare(feed, lane, maxima);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      Tell(maxima);
+      Learn(Current(maxima->grid), maxima);
+    }
+    // A second look takes longer than to ask the others first.
+    __syncthreads();
   }
-  // A second look takes longer than to ask the others first.
-  __syncthreads();
   walk.Walk(feed, lane, maxima, found);
 }
 
@@ -147,7 +150,7 @@ __global__ void __launch_bounds__(Layout::kWarps* kWarp,
     WalkBlock(walk, feed, lane, &maxima, &found);
   } else {
     own = memory + warp * sizeof(WarpTable);
-    DirectFeed feed(EveryNth(number, warps));
+    DirectFeed feed(number, warps);
     WalkBlock(walk, feed, lane, &maxima, &found);
   }
   const uint64_t of_warp =
@@ -268,8 +271,7 @@ struct Launcher {
       error = cudaDeviceGetAttribute(
           &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
       if (error != cudaSuccess) return error;
-      answer =
-          bytes + static_cast<int>(sizeof(uint64_t)) * 512 <= most ? kYes : kNo;
+      answer = bytes + kStaticBytes <= most ? kYes : kNo;
       if (answer == kYes) {
         error = cudaFuncSetAttribute(
             CompareKernel<Walk, Staged>,

@@ -14,6 +14,7 @@
 #include "flaggems/comparator/budget_rule.h"
 #include "flaggems/comparator/comparison.h"
 #include "flaggems/comparator/cuda/device_elements.h"
+#include "flaggems/comparator/cuda/unroll.h"
 #include "flaggems/comparator/element.h"
 #include "flaggems/comparator/element_rule.h"
 #include "flaggems/comparator/quiet_errors.h"
@@ -23,9 +24,11 @@
 namespace flaggems {
 namespace internal_device {
 
+inline constexpr int kWarp = 32;
+
 // The largest statistics that threads of all blocks have found, as the bits of
 // numbers that are not negative, which rise as the numbers do.
-struct alignas(16) GridMaxima {
+struct GridMaxima {
   uint64_t abs;
   uint64_t rel;
   uint64_t score;
@@ -101,9 +104,7 @@ FG_HOST_DEVICE inline bool Raise(volatile double* maximum, double value) {
   // The lanes of a warp write one after the other: a few rounds leave the
   // largest, or nearly so.
   int round = 0;
-#ifdef __CUDA_ARCH__
-#pragma unroll 1
-#endif
+  FG_NO_UNROLL
   for (; round < 6 && value > *maximum; ++round) *maximum = value;
   return round > 0;
 }
@@ -118,7 +119,7 @@ FG_HOST_DEVICE inline void Raise(BlockMaxima* block,
   block->version = block->version + 1;
 #ifdef __CUDA_ARCH__
   const unsigned here = __activemask();
-  if ((threadIdx.x % 32) != static_cast<unsigned>(__ffs(here)) - 1) return;
+  if (threadIdx.x % kWarp != static_cast<unsigned>(__ffs(here)) - 1) return;
 #endif
   Tell(block);
 }
@@ -179,7 +180,7 @@ class LowMaxima {
     const float abs = LargestOfWarp(abs_);
     const float rel = LargestOfWarp(rel_);
     const float score = LargestOfWarp(score_);
-    if (threadIdx.x % 32 != 0) return;
+    if (threadIdx.x % kWarp != 0) return;
 #else
     const float abs = abs_, rel = rel_, score = score_;
 #endif

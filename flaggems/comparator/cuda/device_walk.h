@@ -28,53 +28,36 @@
 #include "flaggems/comparator/cuda/device_look.h"
 #include "flaggems/comparator/cuda/found_words.h"
 #include "flaggems/comparator/cuda/strided_layout.h"
+#include "flaggems/comparator/cuda/unroll.h"
 #include "flaggems/comparator/element_rule.h"
 #include "flaggems/core/host_device.h"
-
-#ifdef __CUDA_ARCH__
-#define FG_UNROLL_ _Pragma("unroll")
-#else
-#define FG_UNROLL_
-#endif
 
 namespace flaggems {
 namespace internal_device {
 
-inline constexpr int kWarp = 32;
-
-// The tiles of warp `warp` of `warps`: at any time all warps are in the same
-// part of the arrays, and neighbours next to each other.
-class EveryNth {
- public:
-  FG_HOST_DEVICE EveryNth(int64_t warp, int64_t warps)
-      : tile_(warp), step_(warps) {}
-  FG_HOST_DEVICE int64_t Tile() const { return tile_; }
-  FG_HOST_DEVICE void Advance() { tile_ += step_; }
-
- private:
-  int64_t tile_;
-  int64_t step_;
-};
-
-// Reads from the arrays themselves.
+// The tiles of warp `warp` of `warps`, read from the arrays themselves: at any
+// time all warps are in the same part of the arrays, and neighbours next to
+// each other.
 class DirectFeed {
  public:
   static constexpr int kRunsAtOnce = 4;
   // While the tile is on its way.
   static constexpr int kTilesOfLearning = 1;
 
-  FG_HOST_DEVICE explicit DirectFeed(const EveryNth& tiles) : tiles_(tiles) {}
+  FG_HOST_DEVICE DirectFeed(int64_t warp, int64_t warps)
+      : tile_(warp), step_(warps) {}
 
-  FG_HOST_DEVICE int64_t Tile() const { return tiles_.Tile(); }
-  FG_HOST_DEVICE void Advance() { tiles_.Advance(); }
+  FG_HOST_DEVICE int64_t Tile() const { return tile_; }
+  FG_HOST_DEVICE void Advance() { tile_ += step_; }
   template <typename Walk>
   FG_HOST_DEVICE void ReadRun(const Walk& walk, int lane, int run,
                               typename Walk::RunPairs* pairs) const {
-    walk.ReadRun(Tile(), lane, run, pairs);
+    walk.ReadRun(tile_, lane, run, pairs);
   }
 
  private:
-  EveryNth tiles_;
+  int64_t tile_;
+  int64_t step_;
 };
 
 // What the number of an element in the walk says of its row-major position.
@@ -112,6 +95,8 @@ class ElementWalk {
   using Elements = ElementsType;
   using Value = typename Elements::Value;
   static constexpr bool kTakesCondition = First::kTakesCondition;
+  // Whether Prepare() finds any, and Walk() asks for those of others.
+  static constexpr bool kHasBounds = First::kHasBounds;
   static constexpr int kRun = Elements::kRun;
   static constexpr int kRuns = 4;
   static constexpr int kPairs = kRuns * kRun;  // of a lane in a tile
@@ -163,26 +148,23 @@ class ElementWalk {
 
   // To be called by all lanes of a block before one of them walks: without
   // bounds every pair of a first tile would get a second look. What this lane's
-  // has at least goes into *block_maxima, which starts with zeros;
-  // Tell() tells the other
-  // blocks.
+  // has at least goes into *block_maxima, which starts with zeros; Tell() tells
+  // the other blocks.
   template <typename Feed>
   FG_HOST_DEVICE void Prepare(Feed& feed, int lane,
                               BlockMaxima* block_maxima) const {
-    if constexpr (First::kHasBounds) {
+    if constexpr (kHasBounds) {
       LowMaxima maxima;
       const int64_t tile = feed.Tile();
       if (tile < full_tiles()) {
-#ifdef __CUDA_ARCH__
-#pragma unroll 1
-#endif
+        FG_NO_UNROLL
         for (int first = 0; first < kRuns; first += Feed::kRunsAtOnce) {
           RunPairs pairs[Feed::kRunsAtOnce];
-          FG_UNROLL_
+          FG_UNROLL
           for (int r = 0; r < Feed::kRunsAtOnce; ++r) {
             feed.ReadRun(*this, lane, first + r, pairs + r);
           }
-          FG_UNROLL_
+          FG_UNROLL
           for (int i = 0; i < Feed::kRunsAtOnce * kRun; ++i) {
             const RunPairs& run = pairs[i / kRun];
             const int k = i % kRun;
@@ -219,17 +201,15 @@ class ElementWalk {
       count += kPairs;
       unsigned loud = 0;
       TileSums sums;
-#ifdef __CUDA_ARCH__
-#pragma unroll 1
-#endif
+      FG_NO_UNROLL
       for (int first_run = 0; first_run < kRuns; first_run += kAtOnce) {
         RunPairs pairs[kAtOnce];
-        FG_UNROLL_
+        FG_UNROLL
         for (int r = 0; r < kAtOnce; ++r) {
           feed.ReadRun(*this, lane, first_run + r, pairs + r);
           nonzero |= pairs[r].nonzero;
         }
-        if constexpr (First::kHasBounds) {
+        if constexpr (kHasBounds) {
           if (first_run == 0) {
             if (round++ % Feed::kTilesOfLearning == 0) {
               Learn(Current(block_maxima->grid), block_maxima);
@@ -238,7 +218,7 @@ class ElementWalk {
           }
         }
         unsigned loud_here = 0;
-        FG_UNROLL_
+        FG_UNROLL
         for (int i = 0; i < kAtOnce * kRun; ++i) {
           const RunPairs& run = pairs[i / kRun];
           const int k = i % kRun;
@@ -264,6 +244,7 @@ class ElementWalk {
 
  private:
   static constexpr bool kIsReal = std::is_same_v<Value, double>;
+
   // At the pairs of a tile whose bits are set.
   template <typename Feed>
   FG_HOST_DEVICE void LookAgain(Feed& feed, int lane, unsigned loud,
@@ -273,15 +254,13 @@ class ElementWalk {
     // Read again, so that the first look need not keep them in registers.
 #ifdef __CUDA_ARCH__
     asm volatile("" ::: "memory");
-#pragma unroll 1
 #endif
+    FG_NO_UNROLL
     for (int run = 0; run < kRuns; ++run) {
       if ((loud >> (run * kRun) & ((1u << kRun) - 1)) == 0) continue;
       RunPairs pairs;
       feed.ReadRun(*this, lane, run, &pairs);
-#ifdef __CUDA_ARCH__
-#pragma unroll 1
-#endif
+      FG_NO_UNROLL
       for (int k = 0; k < kRun; ++k) {
         if ((loud >> (run * kRun + k) & 1) == 0) continue;
         // Not an index into the run, which would have to be in memory then.
@@ -298,9 +277,7 @@ class ElementWalk {
   FG_HOST_DEVICE void WalkRest(int64_t first, BlockMaxima* block_maxima,
                                First* look, Found* found) const {
     if (first < numel_ && found->count == 0) found->first = positions_(first);
-#ifdef __CUDA_ARCH__
-#pragma unroll 1
-#endif
+    FG_NO_UNROLL
     for (int64_t i = first; i < numel_; i += kWarp) {
       Value got, want;
       elements_.ReadOne(i, &got, &want);
@@ -348,7 +325,7 @@ class ElementWalk {
     } else if (got == want) {
       return;
     }
-    if constexpr (First::kHasBounds) {
+    if constexpr (kHasBounds) {
       look->Refresh(rule_, *block_maxima);
       TileSums sums;
       if (look->Take(got, want, ConditionAt(index), rule_, &sums)) {
@@ -370,7 +347,7 @@ class ElementWalk {
       }
     }
     SecondLook(got, want, position, rule_, stats, block_maxima);
-    if constexpr (First::kHasBounds) look->Attain(stats->score);
+    if constexpr (kHasBounds) look->Attain(stats->score);
   }
 
   // Judge() takes the first of equals that it sees, Merge() the lowest.
@@ -391,7 +368,5 @@ class ElementWalk {
 
 }  // namespace internal_device
 }  // namespace flaggems
-
-#undef FG_UNROLL_
 
 #endif  // FLAGGEMS_COMPARATOR_CUDA_DEVICE_WALK_H_

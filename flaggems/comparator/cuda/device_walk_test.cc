@@ -25,7 +25,6 @@ namespace {
 
 using internal_device::BlockMaxima;
 using internal_device::DirectFeed;
-using internal_device::EveryNth;
 using internal_device::Found;
 using internal_device::GridMaxima;
 using internal_device::kWarp;
@@ -60,8 +59,7 @@ DeviceComparison WalkAll(const Walk& walk, int64_t blocks, Sharing sharing) {
   for (int64_t block = 0; block < blocks; ++block) {
     std::vector<FoundWords> threads(kThreads);
     const auto feed_of = [&](int64_t thread) {
-      return DirectFeed(
-          EveryNth(block * kWarps + thread / kWarp, blocks * kWarps));
+      return DirectFeed(block * kWarps + thread / kWarp, blocks * kWarps);
     };
     BlockMaxima maxima;
     maxima.Clear(&grid);

@@ -63,10 +63,6 @@ FG_HOST_DEVICE inline uint64_t Low(Int128 x) {
 FG_HOST_DEVICE inline uint64_t High(Int128 x) {
   return static_cast<uint64_t>(static_cast<int64_t>(x >> 32));
 }
-FG_HOST_DEVICE inline Int128 Joined(uint64_t low, uint64_t high) {
-  return static_cast<Int128>(static_cast<int64_t>(high)) * (Int128{1} << 32) +
-         low;
-}
 
 }  // namespace internal_words
 

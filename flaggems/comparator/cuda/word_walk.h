@@ -10,6 +10,7 @@
 #include "flaggems/comparator/cuda/device_look.h"
 #include "flaggems/comparator/cuda/device_walk.h"
 #include "flaggems/comparator/cuda/found_words.h"
+#include "flaggems/comparator/cuda/unroll.h"
 #include "flaggems/comparator/element_rule.h"
 #include "flaggems/core/dtype.h"
 #include "flaggems/core/host_device.h"
@@ -19,6 +20,8 @@ namespace internal_device {
 
 class WordWalk {
  public:
+  static constexpr bool kHasBounds = false;
+
   WordWalk(const void* got, const void* want, DType dtype, int64_t numel)
       : got_(static_cast<const char*>(got)),
         want_(static_cast<const char*>(want)),
@@ -40,14 +43,15 @@ class WordWalk {
                            Found* found) const {
     const int run = PerWord();
     const int64_t words = Words();
+    // What changes with every tile, in registers.
+    int64_t count = 0;
+    bool nonzero = false;
     int64_t tile;
     for (; (tile = feed.Tile()) < TilesOfWords(); feed.Advance()) {
       const int64_t first = tile * kTile + lane;
-      if (first < words && found->count == 0) found->first = first * run;
+      if (first < words && count == 0) found->first = first * run;
       Word got[kRuns], want[kRuns];
-#ifdef __CUDA_ARCH__
-#pragma unroll
-#endif
+      FG_UNROLL
       for (int r = 0; r < kRuns; ++r) {
         got[r] = want[r] = {0, 0};
         const int64_t i = first + r * kWarp;
@@ -56,13 +60,11 @@ class WordWalk {
           want[r] = reinterpret_cast<const Word*>(want_)[i];
         }
       }
-#ifdef __CUDA_ARCH__
-#pragma unroll
-#endif
+      FG_UNROLL
       for (int r = 0; r < kRuns; ++r) {
         const int64_t i = first + r * kWarp;
-        if (i < words) found->count += run;
-        found->nonzero |= (got[r].low | got[r].high) != 0 ? 1 : 0;
+        if (i < words) count += run;
+        nonzero |= (got[r].low | got[r].high) != 0;
         if (((got[r].low ^ want[r].low) | (got[r].high ^ want[r].high)) != 0) {
           for (int64_t k = i * run; k < (i + 1) * run; ++k) {
             LookAt(k, block_maxima, found);
@@ -72,10 +74,12 @@ class WordWalk {
     }
     const int64_t i = words * run + lane;
     if (tile < tiles() && i < numel_) {
-      if (found->count == 0) found->first = i;
-      ++found->count;
-      found->nonzero |= LookAt(i, block_maxima, found) ? 1 : 0;
+      if (count == 0) found->first = i;
+      ++count;
+      nonzero |= LookAt(i, block_maxima, found);
     }
+    found->count = count;
+    found->nonzero = nonzero ? 1 : 0;
   }
 
  private:
